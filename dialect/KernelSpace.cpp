@@ -27,28 +27,8 @@ bool bastile::isOverDimensions(tile::KernelOp kernel) {
          });
 }
 
-llvm::SetVector<Operation *> bastile::getComputedFactor(tile::DotOp dot) {
-  llvm::SetVector<Operation *> ops;
-  auto add = [&](Value value) {
-    if (Operation *op = value.getDefiningOp())
-      ops.insert(op);
-  };
-  add(dot.getA());
-  for (size_t next = 0; next < ops.size(); ++next) {
-    Operation *op = ops[next];
-    if (!isa<tile::DotOp>(op))
-      llvm::for_each(getValueOperands(op), add);
-    // Constants may be those of other rows.
-    if (isa<arith::ConstantOp>(op))
-      continue;
-    for (Value result : op->getResults())
-      for (OpOperand &use : result.getUses())
-        if (Operation *user = use.getOwner();
-            KernelSpace::hasColumns(result) && getSizeOperand(user) != &use &&
-            !isa<tile::DotOp>(user) && !user->hasTrait<OpTrait::IsTerminator>())
-          ops.insert(user);
-  }
-  return ops;
+bool bastile::sumsOverRows(tile::DotOp dot) {
+  return dot.isOnTensors() && dot.getContract()[0] == 0;
 }
 
 KernelSpace::KernelSpace(tile::KernelOp kernel, tile::SpaceAttr space)
@@ -63,14 +43,13 @@ KernelSpace::KernelSpace(tile::KernelOp kernel, tile::SpaceAttr space)
       own = space.lookup(own->base);
     columns = own;
   };
+  findStreamed(body);
   llvm::for_each(body.getArguments(), noteColumns);
   for (Operation &op : body.without_terminator()) {
     for (Value result : op.getResults()) {
       values[result] = space.getOfValue(index++);
       noteColumns(result);
     }
-    if (auto dot = dyn_cast<tile::DotOp>(op); dot && !isInner(dot))
-      dots.push_back(dot);
   }
 }
 
@@ -125,52 +104,56 @@ SmallVector<int64_t> KernelSpace::getGroups() const {
 // Kernels over m, n and k
 //===----------------------------------------------------------------------===//
 
-static bool endsInStream(ArrayRef<Attribute> projection) {
-  auto name =
-      projection.empty() ? nullptr : dyn_cast<StringAttr>(projection.back());
-  return name && name.getValue() == "k";
+void KernelSpace::findStreamed(Block &body) {
+  for (auto dot : body.getOps<tile::DotOp>()) {
+    transposed |= isLeftComputed(dot) && sumsOverRows(dot);
+    for (Operation *op : getComputedFactor(dot))
+      streamed.insert(op);
+  }
+  for (auto dot : body.getOps<tile::DotOp>())
+    if (!isInner(dot))
+      dots.push_back(dot);
+  // Without products, everything is streamed.
+  if (dots.empty())
+    for (Operation &op : body.without_terminator())
+      streamed.insert(&op);
 }
 
-bool KernelSpace::isAlongStream(Value value) const {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return llvm::any_of(
-        space.getOfArgument(argument.getArgNumber()), [](Attribute projection) {
-          return endsInStream(cast<ArrayAttr>(projection).getValue());
-        });
-  return endsInStream(getProjection(value));
+bool KernelSpace::hasStreamed(Value value) const {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !transposed)
+    return hasColumns(value);
+  return type.getRank() > 1 && type.getDimSize(type.getRank() - 2) != 1;
 }
 
 bool KernelSpace::readsStream(OpOperand &use) const {
-  Operation *op = use.getOwner();
-  if (!hasColumns(use.get()) || op->getNumResults() != 1 ||
-      isa<tile::DotOp>(op))
-    return false;
-  return isRowReduction(op) ? reducesStream(op)
-                            : isAlongStream(op->getResult(0));
+  return streamed.contains(use.getOwner()) &&
+         !isa<tile::DotOp>(use.getOwner()) && hasStreamed(use.get());
 }
 
 bool KernelSpace::reducesStream(Operation *op) const {
   if (auto dot = dyn_cast<tile::DotOp>(op))
     return !isInner(dot);
-  return isRowReduction(op) && isAlongStream(op->getOperand(0));
+  return isRowReduction(op) && streamed.contains(op);
 }
 
 //===----------------------------------------------------------------------===//
 // What a program can compute
 //===----------------------------------------------------------------------===//
 
-/// Checks the factors of `dot`: what its kernel computes is a left factor that
-/// is summed along its rows.
+/// Checks the factors of `dot`: what its kernel computes is a left factor, and
+/// all such factors are summed along their rows, or all of them over these.
 static LogicalResult verifyFactors(tile::DotOp dot, const KernelSpace &space) {
-  const bool isInMemory =
-      isa<BlockArgument>(dot.getB()) && isa<BlockArgument>(dot.getA());
-  if (isInMemory || (isa<BlockArgument>(dot.getB()) && !space.isInner(dot) &&
-                     dot.getContract()[0] == 1))
-    return success();
-  return dot.emitOpError(
-      "multiplies a value that its kernel computes, and that "
-      "is no left factor with rows that are summed; compute "
-      "it in a kernel of its own");
+  const bool isLeft = !isa<BlockArgument>(dot.getA());
+  if (!isa<BlockArgument>(dot.getB()) || (isLeft && space.isInner(dot)))
+    return dot.emitOpError("multiplies a value that its kernel computes, and "
+                           "that is no left factor with rows that are summed; "
+                           "compute it in a kernel of its own");
+  if (isLeft && sumsOverRows(dot) != space.isTransposed())
+    return dot.emitOpError("sums along the rows of a factor that its kernel "
+                           "computes, beside a product that sums over such "
+                           "rows; compute it in a kernel of its own");
+  return success();
 }
 
 /// Whether a program can compute `op` element by element, or number elements.
@@ -178,11 +161,11 @@ static bool isOfElements(Operation *op) {
   return mayFollowDot(op) || isa<tile::IotaOp>(op);
 }
 
-/// Checks that all results of the kernel's ops have rows of the same leading
-/// sizes, those of `leader`.
-static LogicalResult verifyRows(Operation *op, ArrayRef<int64_t> shape,
-                                Operation *leader) {
+/// Checks that the rows of `op` are those of `leader`.
+static LogicalResult verifyRows(Operation *op, Operation *leader) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(leader->getResult(0).getType()).getShape();
   if (!type || type.getRank() < 2 ||
       type.getShape().drop_back() == shape.drop_back())
     return success();
@@ -198,12 +181,14 @@ LogicalResult bastile::verifyComputes(tile::KernelOp kernel,
   const KernelSpace space(kernel, attribute);
   Block &body = kernel.getBody().front();
   tile::DotOp first = space.getDot();
-  Operation *leader = first;
+  // Factors that are summed over their rows have other rows than products.
+  Operation *leader = first, *ofFactor = nullptr;
   for (auto dot : body.getOps<tile::DotOp>())
     if (failed(verifyFactors(dot, space)))
       return failure();
   for (Operation &op : body.without_terminator()) {
-    const bool isReduction = isRowReduction(&op) && space.reducesStream(&op);
+    const bool isReduction = isRowReduction(&op) && !space.isTransposed() &&
+                             space.reducesStream(&op);
     if (!isa<tile::DotOp>(op) && !isReduction && !isOfElements(&op)) {
       InFlightDiagnostic error =
           op.emitOpError("cannot share a kernel with a product or with rows of "
@@ -216,14 +201,13 @@ LogicalResult bastile::verifyComputes(tile::KernelOp kernel,
     auto type = dyn_cast<RankedTensorType>(op.getResult(0).getType());
     if (!type || type.getRank() < 2)
       continue;
-    if (!leader)
-      leader = &op;
-    if (failed(verifyRows(
-            &op,
-            cast<RankedTensorType>(leader->getResult(0).getType()).getShape(),
-            leader)))
+    const bool isOfFactor = space.isTransposed() && space.isOfFactor(&op);
+    Operation *&own = isOfFactor ? ofFactor : leader;
+    if (!own)
+      own = &op;
+    if (failed(verifyRows(&op, own)))
       return failure();
-    if (first && KernelSpace::hasColumns(op.getResult(0)) &&
+    if (first && KernelSpace::hasColumns(op.getResult(0)) && !isOfFactor &&
         !space.isStreamed(op.getResult(0)) &&
         type.getShape() != first.getSumType().getShape()) {
       InFlightDiagnostic error = op.emitOpError("computes a ")

@@ -18,6 +18,10 @@
 //   row reductions  s[m]    += x[m, k]           x is streamed
 //   attention       p[m, k]  = f(q[m, :] . key[k, :])       p is streamed,
 //                   o[m, n] += p[m, k] v[k, n]      the first product is inner
+//   its gradients   o[m, n] += p[k, m] v[k, n]      the factor is transposed
+//
+// A transposed factor has its rows along k and its columns along m: what each
+// of its rows has one of, such as a maximum, is streamed as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,9 +36,14 @@ namespace bastile {
 /// Whether `kernel` goes along m, n and k, not along rows of one static length.
 bool isOverDimensions(tile::KernelOp kernel);
 
-/// The ops that the left factor of `dot` is computed of, and those that compute
-/// or reduce other rows of them. They stop at the factors of products, which
-/// lie in memory, and at row statistics.
+/// Whether `dot` sums over the rows of its left factor, whose columns are the
+/// rows of the product.
+bool sumsOverRows(tile::DotOp dot);
+
+/// The ops that the left factor of `dot` is computed of. They stop at the
+/// factors of products, which lie in memory, and at row statistics that take
+/// reductions of other rows. Of a factor that is summed along its rows, the ops
+/// that compute or reduce other rows of them are among the ops as well.
 llvm::SetVector<mlir::Operation *> getComputedFactor(tile::DotOp dot);
 
 /// Reads the space of a kernel, which has to have one.
@@ -82,7 +91,7 @@ public:
   /// The first of them; null if the kernel only reduces.
   tile::DotOp getDot() const { return dots.empty() ? tile::DotOp() : dots[0]; }
   /// Whether the result of `dot` is streamed: it has k for its columns.
-  bool isInner(tile::DotOp dot) const { return isAlongStream(dot); }
+  bool isInner(tile::DotOp dot) const { return streamed.contains(dot); }
   /// Whether `dot` multiplies what the kernel computes.
   static bool isLeftComputed(tile::DotOp dot) {
     return !mlir::isa<mlir::BlockArgument>(dot.getA());
@@ -90,24 +99,33 @@ public:
 
   bool hasComputedLeft() const { return llvm::any_of(dots, isLeftComputed); }
 
+  /// Whether computed left factors are transposed.
+  bool isTransposed() const { return transposed; }
+  /// Whether `op` computes a part of a left factor, or follows from one.
+  bool isOfFactor(mlir::Operation *op) const { return streamed.contains(op); }
   /// Whether `value`, of an op, has an element for each k.
   bool isStreamed(mlir::Value value) const {
-    return hasColumns(value) && mlir::isa<mlir::OpResult>(value) &&
-           isAlongStream(value);
+    return hasStreamed(value) && mlir::isa<mlir::OpResult>(value) &&
+           isOfFactor(value.getDefiningOp());
   }
+  /// Whether `value`, of a left factor, has an element for each k.
+  bool hasStreamed(mlir::Value value) const;
   /// Whether the owner of `use` reads an element of it for each k.
   bool readsStream(mlir::OpOperand &use) const;
   /// Whether `op` reduces along k: its result is there behind the loop.
   bool reducesStream(mlir::Operation *op) const;
 
 private:
-  bool isAlongStream(mlir::Value value) const;
+  void findStreamed(mlir::Block &body);
 
   tile::SpaceAttr space;
   /// The projections of values that ops compute.
   llvm::DenseMap<mlir::Value, mlir::ArrayAttr> values;
   const tile::SpaceDimension *columns = nullptr;
   llvm::SmallVector<tile::DotOp> dots;
+  /// The ops whose results are streamed or follow from what is.
+  llvm::DenseSet<mlir::Operation *> streamed;
+  bool transposed = false;
 };
 
 /// Checks that `kernel`, over m, n and k, computes in `space` what one program

@@ -80,7 +80,8 @@ def Tile_LoadOp : Tile_Op<"load", [
     the operand, and the tile lies in the last two. Elements beyond the operand
     are zeros then. An `invariant` load moves pairs of 16 bits that a thread holds
     together where the operand's `tile.alignment` is a multiple of 4: the last
-    index must be even.
+    index must be even. The rows of a `transposed` tile are the operand's columns,
+    and its columns the operand's rows.
 
     The address of every row is a multiple of `alignment` bytes. `invariant`
     says that the program does not write the operand. With `offset` and
@@ -104,7 +105,8 @@ def Tile_LoadOp : Tile_Op<"load", [
                        DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
                        OptionalAttr<I64Attr>:$length,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$space,
-                       OptionalAttr<I64Attr>:$band);
+                       OptionalAttr<I64Attr>:$band,
+                       UnitAttr:$transposed);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
     $memref `[` $indices `]` (`misaligned` $misalignment^)? attr-dict `:`

@@ -84,7 +84,15 @@ void bastile::replaceSizeSources(Block &block,
                                  llvm::function_ref<Value(Value)> choose) {
   for (Operation &op : block) {
     OpOperand *source = getSizeOperand(&op);
-    if (source && isRowTensor(source->get()))
-      source->set(choose(getSizeRoot(source->get())));
+    if (!source || !isRowTensor(source->get()))
+      continue;
+    Value chosen = choose(getSizeRoot(source->get()));
+    // The columns of a result may have a size that only some values tell.
+    auto isStatic = [](Value value) {
+      auto type = cast<RankedTensorType>(value.getType());
+      return !ShapedType::isDynamic(type.getShape().back());
+    };
+    if (isStatic(op.getResult(0)) || !isStatic(chosen))
+      source->set(chosen);
   }
 }

@@ -34,6 +34,7 @@ private:
 
   void findStreamed();
   bool readsStream(OpOperand &use) const;
+  Reading getReading(OpOperand &use);
   StringAttr getWholeName(tile::DotOp dot);
   Reading getReading(tile::DotOp dot, unsigned index);
   void addReading(BlockArgument argument, const Reading &reading);
@@ -43,7 +44,7 @@ private:
     return name;
   }
   StringAttr name(const Twine &text) { return builder.getStringAttr(text); }
-  Attribute projectPlace(RankedTensorType type, int64_t place,
+  Attribute projectPlace(RankedTensorType type, int64_t place, StringAttr row,
                          StringAttr column, unsigned argument = 0);
   ArrayAttr project(Value value, bool isResult);
   ArrayAttr projectArgument(BlockArgument argument, const Reading &reading);
@@ -54,6 +55,8 @@ private:
   Builder builder;
   /// The ops whose results have elements for each k, or follow from what has.
   DenseSet<Operation *> streamed;
+  /// Whether left factors are summed over their rows, which have k then.
+  bool isTransposed = false;
   /// By argument, in the order in which ops read it.
   SmallVector<SmallVector<Reading>> readings;
   std::optional<ValueDimensions> dimensions;
@@ -66,8 +69,10 @@ private:
 
 void ProductSpace::findStreamed() {
   bool hasOuter = false;
-  for (auto dot : body.getOps<tile::DotOp>())
+  for (auto dot : body.getOps<tile::DotOp>()) {
+    isTransposed |= KernelSpace::isLeftComputed(dot) && sumsOverRows(dot);
     streamed.insert_range(getComputedFactor(dot));
+  }
   for (auto dot : body.getOps<tile::DotOp>())
     hasOuter |= !streamed.contains(dot);
   // Without products, everything is streamed.
@@ -104,10 +109,18 @@ ProductSpace::Reading ProductSpace::getReading(tile::DotOp dot,
                                                unsigned index) {
   const bool isInner = streamed.contains(dot);
   StringAttr contracted = isInner ? getWholeName(dot) : name("k");
-  StringAttr free = name(index == 0 ? "m" : isInner ? "k" : "n");
+  const bool hasRows = index == (isInner && isTransposed ? 1 : 0);
+  StringAttr free = name(hasRows ? "m" : isInner ? "k" : "n");
   return dot.getContract()[index] == 1
              ? Reading{free, contracted, /*isFactor=*/true}
              : Reading{contracted, free, /*isFactor=*/true};
+}
+
+/// How an op that is no product reads an argument.
+ProductSpace::Reading ProductSpace::getReading(OpOperand &use) {
+  if (isTransposed && streamed.contains(use.getOwner()))
+    return {name("k"), name("m")};
+  return {name("m"), name(readsStream(use) ? "k" : "n")};
 }
 
 void ProductSpace::addReading(BlockArgument argument, const Reading &reading) {
@@ -132,7 +145,7 @@ void ProductSpace::collectReadings() {
       if (dot)
         addReading(argument, getReading(dot, use.getOperandNumber()));
       else
-        addReading(argument, {name("m"), name(readsStream(use) ? "k" : "n")});
+        addReading(argument, getReading(use));
     }
   }
   // Nothing but the sizes of such an argument is of use.
@@ -144,7 +157,8 @@ void ProductSpace::collectReadings() {
 /// What a projection says of a tensor of `type` that is no factor. A size of 1
 /// has no name.
 Attribute ProductSpace::projectPlace(RankedTensorType type, int64_t place,
-                                     StringAttr column, unsigned argument) {
+                                     StringAttr row, StringAttr column,
+                                     unsigned argument) {
   const int64_t ahead = type.getRank() - 1 - place;
   const int64_t size = type.getDimSize(place);
   if (size == 1)
@@ -152,7 +166,7 @@ Attribute ProductSpace::projectPlace(RankedTensorType type, int64_t place,
   if (ahead >= 2)
     return getName(name("b" + Twine(ahead - 2)), size);
   if (ahead == 1)
-    return getName(name("m"), size);
+    return getName(row, size);
   if (column)
     return getName(column, size);
   return ShapedType::isDynamic(size)
@@ -171,7 +185,8 @@ ArrayAttr ProductSpace::projectArgument(BlockArgument argument,
     places.push_back(reading.isFactor && ahead < 2
                          ? getName(ahead == 0 ? reading.column : reading.row,
                                    type.getDimSize(place))
-                         : projectPlace(type, place, reading.column,
+                         : projectPlace(type, place, reading.row,
+                                        reading.column,
                                         argument.getArgNumber()));
   }
   return builder.getArrayAttr(places);
@@ -185,11 +200,19 @@ ArrayAttr ProductSpace::project(Value value, bool isResult) {
   SmallVector<Attribute> places;
   if (!type)
     return builder.getArrayAttr(places);
-  StringAttr column = name(op && streamed.contains(op) ? "k" : "n");
+  const bool isStreamed = op && streamed.contains(op);
+  const bool isSwapped = isStreamed && isTransposed;
+  StringAttr row = name(isSwapped ? "k" : "m");
+  StringAttr column = name(isSwapped ? "m" : isStreamed ? "k" : "n");
   for (int64_t place = 0; place < type.getRank(); ++place)
-    places.push_back(projectPlace(type, place, column));
-  if (!isResult && op && isa<tile::DotOp>(op) && streamed.contains(op))
-    places.back() = getName(column, type.getShape().back());
+    places.push_back(projectPlace(type, place, row, column));
+  if (!isResult && isStreamed && isa<tile::DotOp>(op)) {
+    // Of the dimensions of its tile, k has a name whatever its size.
+    Attribute &streamedPlace =
+        isSwapped ? places[places.size() - 2] : places.back();
+    streamedPlace = getName(
+        name("k"), type.getDimSize(type.getRank() - (isSwapped ? 2 : 1)));
+  }
   return builder.getArrayAttr(places);
 }
 

@@ -16,12 +16,16 @@ using namespace mlir;
 
 namespace bastile {
 
+/// Whether `op` is a product of a computed left factor.
+static bool multipliesComputed(Operation *op) {
+  auto dot = dyn_cast<tile::DotOp>(op);
+  return dot && dot.isOnTensors() && dot.getA().getDefiningOp();
+}
+
 /// Whether `op` is a product that sums the elements of computed rows, each
 /// multiplied by one of the right factor.
 static bool sumsTerms(Operation *op) {
-  auto dot = dyn_cast<tile::DotOp>(op);
-  return dot && dot.isOnTensors() && dot.getContract()[0] == 1 &&
-         dot.getA().getDefiningOp();
+  return multipliesComputed(op) && cast<tile::DotOp>(op).getContract()[0] == 1;
 }
 
 int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
@@ -34,7 +38,7 @@ int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
   int64_t depth = 0;
   for (Value operand : getValueOperands(op))
     depth = std::max(depth, getReductionDepth(operand, depths));
-  depth += isRowReduction(op) || sumsTerms(op);
+  depth += isRowReduction(op) || multipliesComputed(op);
   depths[value] = depth;
   return depth;
 }
@@ -261,17 +265,44 @@ bool TermFinder::visitPower(math::ExpOp exp) {
   return statistic == sum.subtracted && own == sum.divisor;
 }
 
-/// Whether the exponent of `power` is `x` less m wherever the power counts: in
-/// place of a select of `x` may stand what it selects under that condition.
+/// What `value` is where all of `branches` hold.
+static Value getSelected(Value value, ArrayRef<Branch> branches) {
+  while (auto select = value.getDefiningOp<arith::SelectOp>()) {
+    const auto *branch = llvm::find_if(branches, [&](const Branch &branch) {
+      return branch.condition == select.getCondition();
+    });
+    if (branch == branches.end())
+      break;
+    value = branch->isTrue ? select.getTrueValue() : select.getFalseValue();
+  }
+  return value;
+}
+
+/// Whether the exponent of `power` is `x` less m wherever the power counts.
 static bool isPowerOf(Value x, const Power &power) {
-  if (power.exponent == x)
-    return true;
-  auto select = x.getDefiningOp<arith::SelectOp>();
-  return select && llvm::any_of(power.branches, [&](const Branch &branch) {
-           return branch.condition == select.getCondition() &&
-                  power.exponent == (branch.isTrue ? select.getTrueValue()
-                                                   : select.getFalseValue());
-         });
+  return getSelected(x, power.branches) ==
+         getSelected(power.exponent, power.branches);
+}
+
+/// What m is but for rows in which all powers are 0, whatever they are relative
+/// to: a number takes its place where the maximum is far below that number, as
+/// that of a row without terms is. Null if `statistic` is no such select.
+static Value getShown(Value statistic) {
+  auto select = statistic.getDefiningOp<arith::SelectOp>();
+  auto compare =
+      select ? select.getCondition().getDefiningOp<arith::CmpFOp>() : nullptr;
+  APFloat limit(0.0), number(0.0);
+  if (!compare || compare.getLhs() != select.getTrueValue() ||
+      (compare.getPredicate() != arith::CmpFPredicate::OGT &&
+       compare.getPredicate() != arith::CmpFPredicate::OGE) ||
+      !isNumber(compare.getRhs(), m_ConstantFloat(&limit)) ||
+      !isNumber(select.getFalseValue(), m_ConstantFloat(&number)))
+    return Value();
+  // A power of this is 0 in float64, too.
+  constexpr double leastPower = -1000;
+  return limit.convertToDouble() - number.convertToDouble() <= leastPower
+             ? select.getTrueValue()
+             : Value();
 }
 
 /// The maximum of what `power` has in its exponent, if `subtracted` is at least
@@ -292,7 +323,13 @@ static tile::ReduceOp findMaximum(Value subtracted, const Power &power) {
 bool TermFinder::arePowersOfOneRow() {
   if (sum.powers.empty())
     return false;
-  tile::ReduceOp maximum = findMaximum(sum.subtracted, sum.powers.front());
+  // Kernels on rows combine such sums in other orders.
+  const bool multiplies =
+      !sum.subtracted.getParentBlock()->getOps<tile::DotOp>().empty();
+  Value shown = multiplies ? getShown(sum.subtracted) : Value();
+  sum.mayDecrease = bool(shown);
+  tile::ReduceOp maximum =
+      findMaximum(shown ? shown : sum.subtracted, sum.powers.front());
   if (!maximum)
     return false;
   sum.maximum = maximum.getResult();

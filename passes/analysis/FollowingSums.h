@@ -60,7 +60,8 @@ struct Power {
 /// What is known of a sum that follows a maximum.
 struct FollowingSum {
   /// x and its maximum, and m, a statistic: the maximum or, with a number of
-  /// the row, the larger of the two.
+  /// the row, the larger of the two. Where no power counts, it may be a
+  /// constant.
   mlir::Value exponent, maximum, subtracted;
   /// The statistic l, null if there is none, and the broadcasts of it and of
   /// its reciprocal in the terms.
@@ -69,6 +70,9 @@ struct FollowingSum {
   llvm::SmallVector<Power, 2> powers;
   /// Whether terms are anything but powers that are added, or left out.
   bool hasCoefficients = false;
+  /// Whether m is another number as long as the maximum is so small that all
+  /// powers are 0: it may be smaller later.
+  bool mayDecrease = false;
   /// Whether the sum is that of exp(x - max(x)), and nothing else.
   bool isPlain = false;
 

@@ -123,23 +123,32 @@ bool RowClass::sharesLeftFactor(const RowClass &other) const {
          own.getB().getType() == others.getB().getType();
 }
 
+bool RowClass::haveCommonColumns(const RowClass &other) const {
+  return !columns || !other.columns || columns == other.columns ||
+         llvm::is_contained(otherColumns, *other.columns) ||
+         llvm::is_contained(other.otherColumns, *columns);
+}
+
 bool RowClass::fits(const RowClass &other,
                     const ValueDimensions &dimensions) const {
   if (!fitsBands(other) || !other.fitsBands(*this))
     return false;
   if (!fitsBehindProduct(other) || !other.fitsBehindProduct(*this))
     return false;
-  return !columns || !other.columns || columns == other.columns ||
-         areGroupsOf(other, dimensions) || other.areGroupsOf(*this, dimensions);
+  return haveCommonColumns(other) || areGroupsOf(other, dimensions) ||
+         other.areGroupsOf(*this, dimensions);
 }
 
 void RowClass::merge(const RowClass &other, const ValueDimensions &dimensions) {
-  if (columns == other.columns) {
+  if (columns == other.columns || (columns && haveCommonColumns(other))) {
     fitGroups &= other.fitGroups;
   } else if (!columns || areGroupsOf(other, dimensions)) {
     columns = other.columns;
     fitGroups = other.fitGroups;
   }
+  otherColumns.append(other.otherColumns);
+  if (columns && other.columns && haveCommonColumns(other))
+    otherColumns.push_back(*other.columns);
   band = std::max(band, other.band);
   reducesMore |= other.reducesMore;
   multiplies |= other.multiplies;

@@ -52,6 +52,9 @@ bool fitsCombinedRow(mlir::Operation *op);
 struct RowClass {
   /// The dimension along the rows; none as long as there are only statistics.
   std::optional<ValueDimensions::Dimension> columns;
+  /// Those along the rows of other products of the kernel, which have as many
+  /// columns: of streamed factors (StreamedFactors.h).
+  llvm::SmallVector<ValueDimensions::Dimension, 1> otherColumns;
   /// Whether the ops along that dimension can be computed on statistics of
   /// groups, too, beside the columns that the groups are of.
   bool fitGroups = true;
@@ -83,6 +86,8 @@ private:
                            (!other.multiplies || sharesLeftFactor(other)));
   }
   bool sharesLeftFactor(const RowClass &other) const;
+  /// Whether both go along the same columns, as far as they have some.
+  bool haveCommonColumns(const RowClass &other) const;
   /// Whether the rows of this class are group statistics of the other's.
   bool areGroupsOf(const RowClass &other,
                    const ValueDimensions &dimensions) const {

@@ -34,7 +34,7 @@ static int64_t getDepth(tile::DotOp dot) {
 }
 
 StreamedFactors::StreamedFactors(func::FuncOp func, const Rounds &rounds)
-    : rounds(rounds) {
+    : rounds(rounds), following(func.front()) {
   Block &block = func.front();
   for (auto dot : block.getOps<tile::DotOp>()) {
     Ops ops = getComputedFactor(dot);
@@ -43,54 +43,82 @@ StreamedFactors::StreamedFactors(func::FuncOp func, const Rounds &rounds)
       products.insert({dot, std::move(ops)});
   }
   // A product's factor may be computed of what another one's is.
-  bool isChanged = true;
-  while (isChanged) {
+  DenseSet<Operation *> others;
+  do {
+    products.remove_if(
+        [&](auto &product) { return others.contains(product.first); });
     streamed.clear();
+    others.clear();
     for (auto &[dot, ops] : products)
       streamed.insert(ops.begin(), ops.end());
-    const size_t before = products.size();
-    products.remove_if([&](auto &product) {
-      return streamed.contains(product.first) ||
-             isNeededOutside(product.second) || isAmongOthers(product.first);
-    });
-    isChanged = products.size() != before;
-  }
+    for (auto &[dot, ops] : products)
+      if (streamed.contains(dot) ||
+          isNeededOutside(cast<tile::DotOp>(dot), ops))
+        others.insert(dot);
+  } while (!others.empty());
   addStatistics(block);
+}
+
+/// Whether two sizes may be one, of which only a call may know some.
+static bool mayBeSame(int64_t lhs, int64_t rhs) {
+  return lhs == rhs || ShapedType::isDynamic(lhs) || ShapedType::isDynamic(rhs);
+}
+
+/// Whether the rows that the left factor of `dot` is summed along or over are
+/// those of one program: the others are the product's own. Where the factor is
+/// transposed, products may be added up over the batch.
+static bool fitsRows(tile::DotOp dot) {
+  ArrayRef<int64_t> left =
+      cast<RankedTensorType>(dot.getA().getType()).getShape();
+  ArrayRef<int64_t> shape = dot.getSumType().getShape();
+  if (left.back() == 1 || shape[shape.size() - 2] == 1)
+    return false;
+  if (!sumsOverRows(dot))
+    return left.drop_back() == shape.drop_back();
+  return left.size() == shape.size() && left[left.size() - 2] != 1 &&
+         mayBeSame(left.back(), shape[shape.size() - 2]) &&
+         llvm::all_of(llvm::zip(left.drop_back(2), shape.drop_back(2)),
+                      [](auto sizes) {
+                        auto [own, result] = sizes;
+                        return result == 1 || mayBeSame(own, result);
+                      });
+}
+
+/// Whether a kernel can compute `op` for the left factor of `dot`.
+bool StreamedFactors::fitsFactor(tile::DotOp dot, Operation *op) const {
+  auto left = cast<RankedTensorType>(dot.getA().getType());
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  if (rounds.get(op) != rounds.get(dot) ||
+      !(rounds.getCombinedRows(op) == rounds.getCombinedRows(dot)) ||
+      type.getShape().drop_back() != left.getShape().drop_back() ||
+      (type.getShape().back() != 1 &&
+       type.getShape().back() != left.getShape().back()))
+    return false;
+  if (auto inner = dyn_cast<tile::DotOp>(op))
+    return isWhole(getDepth(inner)) && inner.getContract()[0] == 1 &&
+           inner.getContract()[1] == 1 &&
+           inner.getFactorType() == dot.getFactorType();
+  return mayFollowDot(op) || isa<tile::IotaOp>(op) ||
+         (isRowReduction(op) && !sumsOverRows(dot));
 }
 
 /// Whether the kernel of `dot` can compute `ops` for its left factor, as far as
 /// others do not need them.
 bool StreamedFactors::isStreamed(tile::DotOp dot, const Ops &ops) const {
   auto left = cast<RankedTensorType>(dot.getA().getType());
-  ArrayRef<int64_t> shape = dot.getSumType().getShape();
-  if (ops.empty() || dot.getContract()[0] != 1 || !isWhole(shape.back()) ||
-      left.getShape().back() == 1 || shape[shape.size() - 2] == 1 ||
-      left.getShape().drop_back() != shape.drop_back() ||
-      !(dot.getFactorType().isF32() || dot.getFactorType().isF64() ||
-        left.getElementType().isF32()))
-    return false;
-  bool multiplies = false;
-  for (Operation *op : ops) {
-    if (rounds.get(op) != rounds.get(dot) ||
-        !(rounds.getCombinedRows(op) == rounds.getCombinedRows(dot)))
-      return false;
-    auto type = cast<RankedTensorType>(op->getResult(0).getType());
-    if (type.getShape().drop_back() != left.getShape().drop_back() ||
-        (type.getShape().back() != 1 &&
-         type.getShape().back() != left.getShape().back()))
-      return false;
-    if (auto inner = dyn_cast<tile::DotOp>(op)) {
-      multiplies = true;
-      if (!isWhole(getDepth(inner)) || inner.getContract()[0] != 1 ||
-          inner.getContract()[1] != 1 ||
-          inner.getFactorType() != dot.getFactorType())
-        return false;
-      continue;
-    }
-    if (!mayFollowDot(op) && !isa<tile::IotaOp>(op) && !isRowReduction(op))
-      return false;
-  }
-  // What the kernel reads does not wait for the kernel itself.
+  const bool isRoundedByDot = dot.getFactorType() == left.getElementType() ||
+                              left.getElementType().isF32();
+  return isRoundedByDot && fitsRows(dot) &&
+         isWhole(dot.getSumType().getShape().back()) &&
+         llvm::any_of(ops, llvm::IsaPred<tile::DotOp>) &&
+         llvm::all_of(ops,
+                      [&](Operation *op) { return fitsFactor(dot, op); }) &&
+         !isReadEarlier(dot, ops) && computesOnce(dot, ops);
+}
+
+/// Whether something that the kernel of `dot` reads waits for one of `ops`, and
+/// so for the kernel itself.
+bool StreamedFactors::isReadEarlier(tile::DotOp dot, const Ops &ops) const {
   Ops before;
   auto add = [&](Value value) {
     if (Operation *op = value.getDefiningOp(); op && !ops.contains(op))
@@ -98,19 +126,18 @@ bool StreamedFactors::isStreamed(tile::DotOp dot, const Ops &ops) const {
   };
   add(dot.getB());
   for (Operation *op : ops)
-    llvm::for_each(op->getOperands(), add);
+    llvm::for_each(getValueOperands(op), add);
   for (size_t next = 0; next < before.size(); ++next)
-    for (Value operand : before[next]->getOperands()) {
+    for (Value operand : getValueOperands(before[next])) {
       if (ops.contains(operand.getDefiningOp()))
-        return false;
+        return true;
       add(operand);
     }
-  return multiplies && computesOnce(dot, ops);
+  return false;
 }
 
 /// Whether one loop over the columns of the left factor of `dot` is enough.
 bool StreamedFactors::computesOnce(tile::DotOp dot, const Ops &ops) const {
-  const FollowingSums following(*dot->getBlock());
   // What waits for a reduction, and for one that follows no other.
   DenseSet<Operation *> waiting;
   for (Operation &op : *dot->getBlock()) {
@@ -128,33 +155,45 @@ bool StreamedFactors::computesOnce(tile::DotOp dot, const Ops &ops) const {
   return true;
 }
 
-/// Whether something else needs one of `ops` for each column.
-bool StreamedFactors::isNeededOutside(const Ops &ops) const {
-  return llvm::any_of(ops, [&](Operation *op) {
+/// Whether a loop along the rows of a factor may leave `op`, one of its `ops`,
+/// in memory: `op` waits for no reduction. The gradient of scores is such an
+/// op.
+static bool isLeft(Operation *op, const StreamedFactors::Ops &ops) {
+  if (getElementTypeOrSelf(op->getResult(0).getType()).isInteger(1))
+    return false;
+  StreamedFactors::Ops before;
+  before.insert(op);
+  for (size_t next = 0; next < before.size(); ++next) {
+    if (isRowReduction(before[next]))
+      return false;
+    for (Value operand : getValueOperands(before[next]))
+      if (Operation *producer = operand.getDefiningOp();
+          producer && ops.contains(producer))
+        before.insert(producer);
+  }
+  return true;
+}
+
+/// Whether something else needs one of `ops`, those of `dot`, for each column,
+/// and no loop over the columns leaves it.
+bool StreamedFactors::isNeededOutside(tile::DotOp dot, const Ops &ops) const {
+  auto isNeeded = [&](Operation *op) {
     return !isa<arith::ConstantOp>(op) &&
            KernelSpace::hasColumns(op->getResult(0)) &&
            llvm::any_of(op->getUses(), [&](OpOperand &use) {
              Operation *user = use.getOwner();
-             if (getSizeOperand(user) == &use)
-               return false;
-             return !streamed.contains(user) && !products.contains(user);
+             return getSizeOperand(user) != &use && !streamed.contains(user) &&
+                    !products.contains(user);
            });
-  });
-}
-
-/// Whether `dot` has ops in common with another product that one program cannot
-/// compute beside it.
-bool StreamedFactors::isAmongOthers(Operation *dot) const {
-  auto own = cast<tile::DotOp>(dot);
-  const Ops &ops = products.find(dot)->second;
-  return llvm::any_of(products, [&](const auto &product) {
-    auto other = cast<tile::DotOp>(product.first);
-    const bool fits =
-        own.getSumType().getShape() == other.getSumType().getShape() &&
-        own.getB().getType() == other.getB().getType() &&
-        own.getContract() == other.getContract();
-    return !fits && llvm::any_of(ops, [&](Operation *op) {
-      return product.second.contains(op);
+  };
+  return llvm::any_of(ops, [&](Operation *op) {
+    if (!isNeeded(op))
+      return false;
+    if (!sumsOverRows(dot))
+      return !isLeft(op, ops);
+    return llvm::none_of(products, [&](const auto &product) {
+      return !sumsOverRows(cast<tile::DotOp>(product.first)) &&
+             product.second.contains(op);
     });
   });
 }
@@ -184,8 +223,8 @@ void StreamedFactors::addStatistics(Block &block) {
   }
 }
 
-DenseSet<Operation *> bastile::findStreamedOps(func::FuncOp func) {
-  DenseSet<Operation *> found;
+StreamedOps bastile::findStreamedOps(func::FuncOp func) {
+  StreamedOps found;
   if (func.front().getOps<tile::DotOp>().empty())
     return found;
   // Where gradients stop has no meaning for values, but would hide what a sum
@@ -203,8 +242,140 @@ DenseSet<Operation *> bastile::findStreamedOps(func::FuncOp func) {
     if (isa<tile::StopGradientOp>(op))
       continue;
     Operation *copied = mapping.lookup(&op);
-    if (streamed.contains(copied) || streamed.getProducts().contains(copied))
-      found.insert(&op);
+    if (streamed.contains(copied))
+      found.factors.insert(&op);
+    if (streamed.getProducts().contains(copied))
+      found.products.insert(&op);
   }
   return found;
+}
+
+//===----------------------------------------------------------------------===//
+// Ops of their own
+//===----------------------------------------------------------------------===//
+
+/// Whether one kernel can have both products, beside `inner` others: their sums
+/// have one shape, and there are registers for all of them.
+static bool shareKernel(ArrayRef<Operation *> dots, tile::DotOp dot,
+                        size_t inner) {
+  constexpr int64_t mostColumns = 256, ofStep = 32;
+  auto other = cast<tile::DotOp>(dots.front());
+  const int64_t columns = dot.getSumType().getShape().back();
+  return dot.getSumType().getShape() == other.getSumType().getShape() &&
+         dot.getB().getType() == other.getB().getType() &&
+         dot.getContract() == other.getContract() &&
+         columns * static_cast<int64_t>(dots.size() + 1) +
+                 ofStep * static_cast<int64_t>(inner) <=
+             mostColumns;
+}
+
+namespace {
+
+/// Products of one kernel, and the ops of their streamed factors.
+struct SharedKernel {
+  SmallVector<Operation *> dots;
+  llvm::SetVector<Operation *> ops;
+};
+
+} // namespace
+
+/// Adds product `dot` with its `ops` to the kernel that it can share with
+/// others, which have some of these ops.
+static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
+                        const StreamedFactors::Ops &ops) {
+  auto hasCommonOps = [&](const SharedKernel &kernel) {
+    return llvm::any_of(ops,
+                        [&](Operation *op) { return kernel.ops.contains(op); });
+  };
+  for (SharedKernel &kernel : kernels) {
+    llvm::SetVector<Operation *> all(kernel.ops);
+    all.insert(ops.begin(), ops.end());
+    const size_t inner = llvm::count_if(all, llvm::IsaPred<tile::DotOp>);
+    if (!hasCommonOps(kernel) ||
+        !shareKernel(kernel.dots, cast<tile::DotOp>(dot), inner))
+      continue;
+    kernel.dots.push_back(dot);
+    kernel.ops = std::move(all);
+    return;
+  }
+  kernels.push_back({{dot}, ops});
+}
+
+/// Makes the products of `kernel` read copies of `ops`, as far as they need
+/// them.
+static void copyFactors(const SharedKernel &kernel) {
+  llvm::SetVector<Operation *> needed;
+  auto add = [&](Value value) {
+    if (Operation *op = value.getDefiningOp(); op && kernel.ops.contains(op))
+      needed.insert(op);
+  };
+  for (Operation *dot : kernel.dots)
+    add(cast<tile::DotOp>(dot).getA());
+  for (size_t next = 0; next < needed.size(); ++next)
+    llvm::for_each(needed[next]->getOperands(), add);
+  SmallVector<Operation *> sorted(needed.getArrayRef());
+  llvm::sort(sorted, [](Operation *lhs, Operation *rhs) {
+    return lhs->isBeforeInBlock(rhs);
+  });
+  IRMapping copies;
+  for (Operation *op : sorted) {
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    builder.clone(*op, copies);
+  }
+  for (Operation *dot : kernel.dots)
+    dot->setOperand(0, copies.lookupOrDefault(dot->getOperand(0)));
+}
+
+/// Lets ops that other kernels compute take their sizes from the left factor of
+/// an inner product, not from the product, which no memory holds.
+static void giveSizesToOthers(func::FuncOp func,
+                              const StreamedFactors &streamed) {
+  for (Operation &op : func.front().without_terminator()) {
+    OpOperand *source = getSizeOperand(&op);
+    if (!source || !isRowTensor(source->get()) || streamed.contains(&op))
+      continue;
+    Value root = getSizeRoot(source->get());
+    auto dot = root.getDefiningOp<tile::DotOp>();
+    auto type = cast<RankedTensorType>(op.getResult(0).getType());
+    if (!dot || !streamed.contains(dot) || dot.getContract()[0] != 1 ||
+        ShapedType::isDynamic(type.getShape().back()) ||
+        cast<RankedTensorType>(dot.getA().getType()).getShape().drop_back() !=
+            dot.getSumType().getShape().drop_back())
+      continue;
+    source->set(getSizeRoot(dot.getA()));
+  }
+}
+
+void bastile::separateFactors(func::FuncOp func) {
+  if (func.front().getOps<tile::DotOp>().empty())
+    return;
+  const Rounds rounds(func);
+  const StreamedFactors streamed(func, rounds);
+  giveSizesToOthers(func, streamed);
+  // Kernels that sum along rows come first: they may have others that need the
+  // same ops, such as reductions.
+  std::vector<SharedKernel> kernels;
+  for (const bool overRows : {false, true})
+    for (auto &[dot, ops] : streamed.getProducts())
+      if (sumsOverRows(cast<tile::DotOp>(dot)) == overRows)
+        addToKernel(kernels, dot, ops);
+  llvm::SmallPtrSet<Operation *, 32> taken;
+  std::vector<Operation *> replaced;
+  for (const SharedKernel &kernel : kernels) {
+    const bool isShared = llvm::any_of(
+        kernel.ops, [&](Operation *op) { return taken.contains(op); });
+    if (isShared) {
+      copyFactors(kernel);
+      llvm::append_range(replaced, kernel.ops);
+    }
+    taken.insert(kernel.ops.begin(), kernel.ops.end());
+  }
+  llvm::sort(replaced, [](Operation *lhs, Operation *rhs) {
+    return rhs->isBeforeInBlock(lhs);
+  });
+  replaced.erase(llvm::unique(replaced), replaced.end());
+  for (Operation *op : replaced)
+    if (op->use_empty())
+      op->erase();
 }

@@ -10,13 +10,20 @@
 // Such a factor is called streamed. Conditions:
 //
 // - One program has all columns of the product, so that nothing is computed
-//   twice.
-// - Nothing else needs the factor, or what it is computed of, as a whole.
+//   twice in a kernel.
+// - Nothing but products with streamed factors needs the factor, or what it is
+//   computed of, as a whole, unless a loop can leave that in memory: one along
+//   the rows, of what waits for no reduction. Each kernel computes for itself
+//   what its factors need.
 // - The factor is computed element by element, of row statistics, and of
 //   products whose own sums are short. Without such a product, rows in memory
 //   are read fewer times by a kernel of their own.
 // - A product among these is computed once: all reductions are complete after
 //   one loop over the columns, as sums follow a maximum (FollowingSums.h).
+//
+// A product may sum over the rows of such a factor as well, as the gradients of
+// the keys do: then the loop goes over the rows. No reduction along the rows is
+// possible there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +31,7 @@
 #define BASTILE_PASSES_ANALYSIS_STREAMEDFACTORS_H
 
 #include "dialect/Dimensions.h"
+#include "passes/analysis/FollowingSums.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -52,19 +60,30 @@ public:
 
 private:
   bool isStreamed(tile::DotOp dot, const Ops &ops) const;
+  bool fitsFactor(tile::DotOp dot, mlir::Operation *op) const;
+  bool isReadEarlier(tile::DotOp dot, const Ops &ops) const;
   bool computesOnce(tile::DotOp dot, const Ops &ops) const;
-  bool isNeededOutside(const Ops &ops) const;
-  bool isAmongOthers(mlir::Operation *dot) const;
+  bool isNeededOutside(tile::DotOp dot, const Ops &ops) const;
   void addStatistics(mlir::Block &block);
 
   const Rounds &rounds;
+  const FollowingSums following;
   llvm::MapVector<mlir::Operation *, Ops> products;
   llvm::DenseSet<mlir::Operation *> streamed;
 };
 
-/// The products of `func` whose left factors are streamed, and the ops that
-/// their kernels compute for them, also where gradients are still stopped.
-llvm::DenseSet<mlir::Operation *> findStreamedOps(mlir::func::FuncOp func);
+/// The products of a function whose left factors are streamed, and the ops that
+/// their kernels compute for them.
+struct StreamedOps {
+  llvm::DenseSet<mlir::Operation *> products, factors;
+};
+
+/// Those of `func`, also where gradients are still stopped.
+StreamedOps findStreamedOps(mlir::func::FuncOp func);
+
+/// Gives products of `func` that share ops of their streamed factors, but no
+/// kernel, ops of their own.
+void separateFactors(mlir::func::FuncOp func);
 
 } // namespace bastile
 

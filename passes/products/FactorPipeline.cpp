@@ -58,7 +58,7 @@ Value FactorPipeline::compute(Value at, Value /*turn*/) {
   SmallVector<Value> initial;
   for (tile::DotOp dot : dots) {
     RankedTensorType type = frame.emitter.getTileType(
-        tile::DotOp(dot).getSumType(), /*isStreamed=*/false);
+        tile::DotOp(dot).getSumType(), /*ofFactor=*/false);
     Value zeros = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
     initial.push_back(tile::BeginDotsOp::create(
         builder, tile::PendingType::get(builder.getContext(), type), zeros));

@@ -40,11 +40,22 @@ public:
   /// and its constant.
   Value getOfRow(const MaskCondition &condition, bool isSmallest) {
     const bool isFirst = isSmallest == (condition.row > 0);
-    return addTerm(constant(condition.constant), condition.row,
+    return addTerm(getConstant(condition), condition.row,
                    isFirst ? emitter.row
                            : getLast(emitter.row, emitter.getExtents().rows,
                                      condition.row ? "m" : ""));
   }
+  /// What `condition` has of no position.
+  Value getConstant(const MaskCondition &condition) {
+    Value sum = constant(condition.constant);
+    for (auto [number, times] : condition.numbers)
+      sum = add(sum, arith::MulIOp::create(builder, emitter.emitNumber(number),
+                                           constant(times)));
+    return sum;
+  }
+  /// Whether integers of 32 bits hold all that the numbers of `conditions` are
+  /// added to; null if there are none.
+  Value areSmall(const MaskConditions &conditions);
   /// `value` with the smallest that `condition` has of an element of the step.
   Value addSmallestOfColumn(Value value, const MaskCondition &condition) {
     return addTerm(value, condition.column,
@@ -74,25 +85,102 @@ private:
 
 } // namespace
 
+/// The formula's integers wrap around, those of places do not.
+Value PlaceBuilder::areSmall(const MaskConditions &conditions) {
+  constexpr int64_t most = int64_t{1} << 28;
+  llvm::SmallSetVector<Value, 2> numbers;
+  for (const MaskCondition &condition : conditions)
+    for (auto [number, times] : condition.numbers)
+      numbers.insert(number);
+  Value all;
+  for (Value number : numbers) {
+    Value own = arith::CmpIOp::create(
+        builder, arith::CmpIPredicate::ult,
+        add(emitter.emitNumber(cast<BlockArgument>(number)), most),
+        constant(2 * most));
+    all = all ? arith::AndIOp::create(builder, all, own).getResult() : own;
+  }
+  return all;
+}
+
+/// Emits whether `mask` hides some row of the left factor as a whole; null if
+/// it surely does not. Its bounds are linear in the number of the row, so that
+/// the first and the last row tell.
+static Value emitHidesRow(ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,
+                          const KernelSpace &space,
+                          const MaskConditions &mask) {
+  PlaceBuilder places(builder, emitter);
+  Value rows = emitter.getSize(space.isTransposed() ? "k" : "m");
+  Value columns = emitter.getSize(space.isTransposed() ? "m" : "k");
+  Value least;
+  // Adds that what `condition` and `offset` have in any row is not negative.
+  auto require = [&](const MaskCondition &condition, Value offset = Value()) {
+    const int64_t row = condition.row;
+    if (row >= 0 && condition.constant >= 0 && condition.numbers.empty() &&
+        !offset)
+      return;
+    Value own = places.getConstant(condition);
+    if (row < 0)
+      own = places.add(
+          places.add(own, -row),
+          arith::MulIOp::create(builder, rows, emitter.constant(row)));
+    if (offset)
+      own = places.add(own, offset);
+    least = least ? places.smallest(least, own) : own;
+  };
+  for (const MaskCondition &lower : mask) {
+    if (lower.column <= 0) {
+      require(lower);
+      continue;
+    }
+    MaskCondition last = lower;
+    last.constant -= 1;
+    require(last, columns);
+    for (const MaskCondition &upper : mask)
+      if (upper.column < 0) {
+        MaskCondition both = lower;
+        both.add(upper, 1);
+        require(both);
+      }
+  }
+  return least ? places.isNegative(least) : Value();
+}
+
 StepRange bastile::emitStepRange(ImplicitLocOpBuilder &builder,
                                  SpaceEmitter &emitter,
-                                 const MaskConditions &conditions) {
+                                 const KernelSpace &space,
+                                 const Visited &visited) {
   PlaceBuilder places(builder, emitter);
   Value step = emitter.constant(emitter.getExtents().streamed);
-  Value first = emitter.constant(0), end = emitter.getSize("k");
-  if (conditions.empty())
+  Value zero = emitter.constant(0), size = emitter.getSize("k");
+  Value first = zero, end = size;
+  if (visited.conditions.empty())
     return {first, arith::CeilDivUIOp::create(builder, end, step)};
-  for (const MaskCondition &condition : conditions) {
+  for (const MaskCondition &condition : visited.conditions) {
     Value most = places.getOfRow(condition, /*isSmallest=*/false);
     if (condition.column > 0)
       first = places.largest(first, places.negate(most));
     else if (condition.column < 0)
       end = places.smallest(end, places.add(most, 1));
     else
-      end = arith::SelectOp::create(builder, places.isNegative(most),
-                                    emitter.constant(0), end);
+      end =
+          arith::SelectOp::create(builder, places.isNegative(most), zero, end);
   }
-  end = places.largest(end, emitter.constant(0));
+  end = places.largest(end, zero);
+  auto visitAll = [&](Value condition) {
+    first = arith::SelectOp::create(builder, condition, zero, first);
+    end = arith::SelectOp::create(builder, condition, size, end);
+  };
+  for (const MaskConditions &mask : visited.masks)
+    if (Value hidesRow = emitHidesRow(builder, emitter, space, mask))
+      visitAll(hidesRow);
+  MaskConditions all = visited.conditions;
+  for (const MaskConditions &mask : visited.masks)
+    llvm::append_range(all, mask);
+  if (Value areSmall = places.areSmall(all))
+    visitAll(arith::XOrIOp::create(
+        builder, areSmall,
+        arith::ConstantOp::create(builder, builder.getBoolAttr(true))));
   return {arith::DivUIOp::create(builder, first, step),
           arith::CeilDivUIOp::create(builder, end, step)};
 }
@@ -106,6 +194,8 @@ Value bastile::emitIsShown(ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,
         places.getOfRow(condition, /*isSmallest=*/true), condition);
     least = least ? places.smallest(least, own) : own;
   }
-  return arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, least,
-                               emitter.constant(0));
+  Value isShown = arith::CmpIOp::create(builder, arith::CmpIPredicate::sge,
+                                        least, emitter.constant(0));
+  Value areSmall = places.areSmall(conditions);
+  return areSmall ? arith::AndIOp::create(builder, isShown, areSmall) : isShown;
 }

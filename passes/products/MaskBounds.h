@@ -19,10 +19,10 @@ struct StepRange {
 };
 
 /// Emits, ahead of the loop, the fewest steps that neighbour each other and
-/// that have all elements for which `conditions` hold in some row of the tile.
+/// that have all elements which are `visited` in some row of the tile.
 StepRange emitStepRange(mlir::ImplicitLocOpBuilder &builder,
-                        SpaceEmitter &emitter,
-                        const MaskConditions &conditions);
+                        SpaceEmitter &emitter, const KernelSpace &space,
+                        const Visited &visited);
 
 /// Emits, inside of the loop, whether `conditions` hold for all elements of the
 /// tile.

@@ -6,7 +6,6 @@
 
 #include "passes/products/MaskConditions.h"
 
-#include "dialect/KernelSpace.h"
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -47,6 +46,31 @@ static bool isSmall(int64_t number) {
   return -most < number && number < most;
 }
 
+void MaskCondition::add(const MaskCondition &other, int64_t factor) {
+  row += factor * other.row;
+  column += factor * other.column;
+  constant += factor * other.constant;
+  for (auto [number, times] : other.numbers) {
+    auto *it = llvm::find_if(
+        numbers, [&, own = number](auto &entry) { return entry.first == own; });
+    if (it == numbers.end())
+      it = numbers.insert(it, {number, 0});
+    it->second += factor * times;
+    if (it->second == 0)
+      numbers.erase(it);
+  }
+}
+
+/// The number in memory that is `value` for all elements of a matrix.
+static std::optional<MaskCondition> getNumber(BlockArgument value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.getElementType().isInteger(32) || type.getRank() == 0 ||
+      llvm::any_of(type.getShape().take_back(2),
+                   [](int64_t size) { return size != 1; }))
+    return std::nullopt;
+  return MaskCondition{0, 0, 0, {{value, 1}}};
+}
+
 namespace {
 
 /// Finds integers that are linear in the numbers of a row and a column.
@@ -54,10 +78,11 @@ class PositionFinder {
 public:
   std::optional<MaskCondition> find(Value value) {
     constexpr unsigned kMostVisits = 16;
-    Operation *op = value.getDefiningOp();
-    if (!op || ++numVisits > kMostVisits)
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return getNumber(argument);
+    if (++numVisits > kMostVisits)
       return std::nullopt;
-    std::optional<MaskCondition> position = visit(op);
+    std::optional<MaskCondition> position = visit(value.getDefiningOp());
     if (!position || !isSmall(position->constant) ||
         std::abs(position->row) > 1 || std::abs(position->column) > 1)
       return std::nullopt;
@@ -71,14 +96,6 @@ private:
 };
 
 } // namespace
-
-static MaskCondition addScaled(MaskCondition to, const MaskCondition &from,
-                               int64_t factor) {
-  to.row += factor * from.row;
-  to.column += factor * from.column;
-  to.constant += factor * from.constant;
-  return to;
-}
 
 /// The number of an element in its row, or of the row in its matrix.
 static std::optional<MaskCondition> getPosition(tile::IotaOp iota) {
@@ -112,7 +129,8 @@ std::optional<MaskCondition> PositionFinder::visit(Operation *op) {
   std::optional<MaskCondition> rhs = find(op->getOperand(1));
   if (!lhs || !rhs)
     return std::nullopt;
-  return addScaled(*lhs, *rhs, isa<arith::AddIOp>(op) ? 1 : -1);
+  lhs->add(*rhs, isa<arith::AddIOp>(op) ? 1 : -1);
+  return lhs;
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,7 +147,8 @@ static bool addComparison(arith::CmpIPredicate predicate, Value lhs, Value rhs,
     return false;
   auto addOrder = [&](const MaskCondition &less, const MaskCondition &more,
                       int64_t distance) {
-    MaskCondition condition = addScaled(more, less, -1);
+    MaskCondition condition = more;
+    condition.add(less, -1);
     condition.constant -= distance;
     if (!llvm::is_contained(conditions, condition))
       conditions.push_back(condition);
@@ -156,8 +175,10 @@ static bool addComparison(arith::CmpIPredicate predicate, Value lhs, Value rhs,
   }
 }
 
-bool bastile::findConditions(Value condition, bool isTrue,
-                             MaskConditions &conditions) {
+/// Adds to `conditions` such that hold wherever `condition`, of an op on
+/// tensors, is `isTrue`. Returns whether it is so wherever they hold, too.
+static bool findConditions(Value condition, bool isTrue,
+                           MaskConditions &conditions) {
   constexpr unsigned kMostVisits = 32;
   SmallVector<std::pair<Value, bool>> pending{{condition, isTrue}};
   bool isAll = true;
@@ -184,7 +205,17 @@ bool bastile::findConditions(Value condition, bool isTrue,
   return isAll;
 }
 
-std::optional<Mask> Mask::get(arith::SelectOp select) {
+/// The rows of a transposed factor are streamed, and its columns the program's
+/// rows.
+static void placeConditions(MaskConditions &conditions,
+                            const KernelSpace &space) {
+  if (space.isTransposed())
+    for (MaskCondition &condition : conditions)
+      std::swap(condition.row, condition.column);
+}
+
+std::optional<Mask> Mask::get(arith::SelectOp select,
+                              const KernelSpace &space) {
   const bool isTrue = getFloat(select.getFalseValue()).has_value();
   if (!isTrue && !getFloat(select.getTrueValue()))
     return std::nullopt;
@@ -192,6 +223,7 @@ std::optional<Mask> Mask::get(arith::SelectOp select) {
   mask.shown = isTrue ? select.getTrueValue() : select.getFalseValue();
   if (!findConditions(select.getCondition(), isTrue, mask.conditions))
     return std::nullopt;
+  placeConditions(mask.conditions, space);
   return mask;
 }
 
@@ -207,15 +239,21 @@ public:
   HiddenFinder(const FollowingSum *sum) : sum(sum) {}
 
   MaskConditions find(Operation *op);
+  /// The masks that have to show some element of each row.
+  ArrayRef<MaskConditions> getMasks() const { return masks; }
 
 private:
   MaskConditions visit(Value value, double hidden);
   MaskConditions visitSelect(arith::SelectOp select, double hidden);
   MaskConditions visitOp(Operation *op, double hidden);
-  MaskConditions visitPower(Value power);
+  MaskConditions visitPower(math::ExpOp exp);
+  MaskConditions visitInShownRows(Value value, double hidden);
 
   const FollowingSum *sum;
   unsigned numVisits = 0;
+  /// Whether the last conditions hold for all elements that are not hidden.
+  bool isComplete = false;
+  SmallVector<MaskConditions, 1> masks;
 };
 
 } // namespace
@@ -230,6 +268,7 @@ static void append(MaskConditions &to, const MaskConditions &from) {
 /// does not hold.
 MaskConditions HiddenFinder::visit(Value value, double hidden) {
   constexpr unsigned kMostVisits = 64;
+  isComplete = false;
   Operation *op = value.getDefiningOp();
   if (!op || ++numVisits > kMostVisits)
     return {};
@@ -245,7 +284,9 @@ MaskConditions HiddenFinder::visitSelect(arith::SelectOp select,
     return {};
   MaskConditions conditions =
       visit(isTrue ? select.getTrueValue() : select.getFalseValue(), hidden);
-  findConditions(select.getCondition(), isTrue, conditions);
+  const bool isFirst = conditions.empty();
+  isComplete =
+      findConditions(select.getCondition(), isTrue, conditions) && isFirst;
   return conditions;
 }
 
@@ -259,31 +300,50 @@ MaskConditions HiddenFinder::visitOp(Operation *op, double hidden) {
       return {};
     return visit(product.getLhs(), hidden);
   }
-  if (isa<math::ExpOp>(op))
-    return visitPower(op->getResult(0));
+  if (auto exp = dyn_cast<math::ExpOp>(op))
+    return visitPower(exp);
   if (isa<arith::NegFOp>(op))
     return visit(op->getOperand(0), hidden);
   if (product) {
     MaskConditions conditions = visit(product.getLhs(), hidden);
     append(conditions, visit(product.getRhs(), hidden));
+    isComplete = false;
     return conditions;
   }
-  // What divides all terms divides the sum.
   auto quotient = dyn_cast<arith::DivFOp>(op);
-  if (quotient && sum && llvm::is_contained(sum->divisors, quotient.getRhs()))
-    return visit(quotient.getLhs(), hidden);
-  return {};
+  if (!quotient)
+    return {};
+  // What divides all terms of a sum that follows a maximum divides the sum.
+  if (!sum)
+    return visitInShownRows(quotient.getLhs(), hidden);
+  return llvm::is_contained(sum->divisors, quotient.getRhs())
+             ? visit(quotient.getLhs(), hidden)
+             : MaskConditions();
 }
 
 /// A power of minus infinity is 0 in a sum that follows a maximum, also where
 /// that is minus infinity. Where the sum counts its terms, such a power counts.
-MaskConditions HiddenFinder::visitPower(Value power) {
+MaskConditions HiddenFinder::visitPower(math::ExpOp exp) {
+  auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
+  if (!sum && difference)
+    return visitInShownRows(difference.getLhs(), -INFINITY);
   if (!sum || sum->mayBeEmpty())
     return {};
   for (const Power &own : sum->powers)
-    if (own.result == power)
+    if (own.result == exp.getResult())
       return visit(own.exponent, -INFINITY);
   return {};
+}
+
+/// The same for a value that is relative to a statistic of its row, which is a
+/// number other than 0 where the row has elements that are not hidden.
+MaskConditions HiddenFinder::visitInShownRows(Value value, double hidden) {
+  MaskConditions conditions = visit(value, hidden);
+  if (!isComplete)
+    return {};
+  if (!llvm::is_contained(masks, conditions))
+    masks.push_back(conditions);
+  return conditions;
 }
 
 MaskConditions HiddenFinder::find(Operation *op) {
@@ -295,11 +355,17 @@ MaskConditions HiddenFinder::find(Operation *op) {
   return {};
 }
 
-MaskConditions bastile::findVisited(ArrayRef<Operation *> sums,
-                                    const FollowingSums &following) {
-  MaskConditions common;
+Visited bastile::findVisited(ArrayRef<Operation *> sums,
+                             const FollowingSums &following,
+                             const KernelSpace &space) {
+  Visited visited;
+  MaskConditions &common = visited.conditions;
   for (auto [index, op] : llvm::enumerate(sums)) {
-    MaskConditions own = HiddenFinder(following.lookup(op)).find(op);
+    HiddenFinder finder(following.lookup(op));
+    MaskConditions own = finder.find(op);
+    for (const MaskConditions &mask : finder.getMasks())
+      if (!llvm::is_contained(visited.masks, mask))
+        visited.masks.push_back(mask);
     if (index == 0)
       common = own;
     else
@@ -307,5 +373,6 @@ MaskConditions bastile::findVisited(ArrayRef<Operation *> sums,
         return !llvm::is_contained(own, condition);
       });
   }
-  return common;
+  placeConditions(common, space);
+  return visited;
 }

@@ -13,35 +13,38 @@
 //                                    of e sees it either
 //
 // Where all elements of a tile are hidden, the loop leaves it out; where none
-// is, the tile of s is that of x.
+// is, the tile of s is that of x. A backward reads max(x) from memory; then e
+// is a power of minus infinity less minus infinity, and not 0, in rows of which
+// the mask hides all elements.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PASSES_PRODUCTS_MASKCONDITIONS_H
 #define BASTILE_PASSES_PRODUCTS_MASKCONDITIONS_H
 
+#include "dialect/KernelSpace.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/analysis/FollowingSums.h"
 
 namespace bastile {
 
-/// That row * r + column * k + constant is not negative, for the element of row
-/// r that has the streamed number k.
+/// That row * r + column * k + constant, with a multiple of each of `numbers`,
+/// is not negative, for the element of row r that has the streamed number k.
 struct MaskCondition {
   int64_t row = 0, column = 0, constant = 0;
+  /// Integers of the call or of the matrix, in memory, and what they are
+  /// multiplied by.
+  llvm::SmallVector<std::pair<mlir::BlockArgument, int64_t>, 1> numbers = {};
 
   bool operator==(const MaskCondition &other) const {
     return row == other.row && column == other.column &&
-           constant == other.constant;
+           constant == other.constant && numbers == other.numbers;
   }
+  /// Adds `factor` times what `other` says is not negative.
+  void add(const MaskCondition &other, int64_t factor);
 };
 
 using MaskConditions = llvm::SmallVector<MaskCondition, 4>;
-
-/// Adds to `conditions` such that hold wherever `condition`, of an op on
-/// tensors, is `isTrue`. Returns whether it is so wherever they hold, too.
-bool findConditions(mlir::Value condition, bool isTrue,
-                    MaskConditions &conditions);
 
 /// A select that hides elements: elsewhere it has those of `shown`.
 struct Mask {
@@ -49,15 +52,24 @@ struct Mask {
   /// What has to hold where elements are shown, and nothing else.
   MaskConditions conditions;
 
-  /// The mask that `select` is; none if anything but linear conditions of
-  /// positions decides.
-  static std::optional<Mask> get(mlir::arith::SelectOp select);
+  /// The mask that `select`, of a left factor, is; none if anything but linear
+  /// conditions of positions decides.
+  static std::optional<Mask> get(mlir::arith::SelectOp select,
+                                 const KernelSpace &space);
 };
 
-/// The conditions that hold for every element that adds something to one of
-/// `sums`: reductions and products in a loop over k.
-MaskConditions findVisited(llvm::ArrayRef<mlir::Operation *> sums,
-                           const FollowingSums &following);
+/// What is known of the elements that a loop over k visits.
+struct Visited {
+  /// What holds for every element that adds something to a sum of the loop.
+  MaskConditions conditions;
+  /// Masks by rows and columns of the left factor, which tells where elements
+  /// add nothing only as long as each mask shows some element of every row.
+  llvm::SmallVector<MaskConditions, 1> masks;
+};
+
+/// What holds in a loop over k of `sums`, reductions and products.
+Visited findVisited(llvm::ArrayRef<mlir::Operation *> sums,
+                    const FollowingSums &following, const KernelSpace &space);
 
 } // namespace bastile
 

@@ -127,11 +127,11 @@ void ProgramBuilder::stage(StreamLoop &loop, ArrayRef<Operation *> sums,
     for (OpOperand &use : op->getOpOperands()) {
       auto type = dyn_cast<RankedTensorType>(use.get().getType());
       if (!isa<BlockArgument>(use.get()) || getSizeOperand(op) == &use ||
-          !space.readsStream(use) || type.getRank() < 2 ||
-          type.getDimSize(type.getRank() - 2) == 1 ||
+          !space.readsStream(use) || space.isTransposed() ||
+          type.getRank() < 2 || type.getDimSize(type.getRank() - 2) == 1 ||
           getElementBytes(type) != 2 || !isa<FloatType>(type.getElementType()))
         continue;
-      elements.insert(operands.find(use.get(), Axis::Rows, Axis::Streamed));
+      elements.insert(operands.find(use.get(), /*ofFactor=*/true));
     }
   };
   llvm::for_each(ops, addElements);
@@ -165,7 +165,7 @@ void ProgramBuilder::buildSweep(int64_t sweep) {
         stage(loop, sums.getOps(),
               SmallVector<Value>(llvm::make_second_range(stored)));
         if (stored.empty())
-          loop.bound(findVisited(sums.getOps(), following));
+          loop.bound(findVisited(sums.getOps(), following, space));
         emitter.emitInner = [&](tile::DotOp dot) {
           return loop.emitInner(dot);
         };
@@ -193,7 +193,8 @@ void ProgramBuilder::buildSweep(int64_t sweep) {
 
 void ProgramBuilder::emitStore(unsigned result, Value tile) {
   const unsigned operand = operands.getResult(result);
-  if (frame.isStoredStaged(operands.getAll()[operand]))
+  // Inside of the loop, shared memory holds factors.
+  if (!emitter.loop && frame.isStoredStaged(operands.getAll()[operand]))
     return emitStagedStore(builder, tile, emitter.getMemory(operand),
                            emitter.getIndices(operand), freeShared);
   emitter.emitStore(operand, tile);

@@ -33,8 +33,8 @@ ProgramFrame::ProgramFrame(tile::KernelOp kernel, tile::MatmulAttr schedule,
 
 bool ProgramFrame::isStoredStaged(const Operand &operand) const {
   return operand.isResult && schedule.isStaged() &&
-         isStagedStore(emitter.getTileType(operand.type,
-                                           operand.column == Axis::Streamed));
+         operand.column != Axis::Streamed &&
+         isStagedStore(emitter.getTileType(operand.type, /*ofFactor=*/false));
 }
 
 /// Copies to and from shared memory are of 16 bytes where the alignment allows
@@ -52,8 +52,8 @@ int64_t ProgramFrame::getAlignment(const Operand &operand) const {
 }
 
 void ProgramFrame::addOperandType(const Operand &operand) {
-  const MemRefType memory = tile::getStridedType(
-      operand.type.getShape(), operand.type.getElementType());
+  const MemRefType memory = tile::getStridedType(operand.type.getShape(),
+                                                 operand.type.getElementType());
   SmallVector<Attribute> dimensions;
   for (unsigned place = 0; place < operand.type.getRank(); ++place)
     dimensions.push_back(operands.getDimension(operand, place));
@@ -225,6 +225,8 @@ SmallVector<Value> ProgramFrame::buildOverBatch(ArrayRef<StringAttr> summed,
                                                 ValueRange initial, Body body) {
   if (summed.empty())
     return body(initial);
+  // What the loop computes ahead of another one is not there behind it.
+  SpaceEmitter::Scope scope(emitter);
   auto loop =
       scf::ForOp::create(builder, constant(0), emitter.getSize(summed.front()),
                          constant(1), initial);

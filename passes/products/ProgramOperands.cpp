@@ -74,30 +74,52 @@ ProgramOperands::ProgramOperands(tile::KernelOp kernel,
 }
 
 /// The axes of the matrices of a factor of `dot`.
-std::pair<Axis, Axis> ProgramOperands::getAxes(tile::DotOp dot,
+ProgramOperands::Axes ProgramOperands::getAxes(tile::DotOp dot,
                                                unsigned index) const {
   const bool isInner = space.isInner(dot);
   const Axis contracted = isInner ? Axis::Whole : Axis::Streamed;
-  const Axis free = index == 0 ? Axis::Rows
-                    : isInner  ? Axis::Streamed
-                               : Axis::Columns;
-  return dot.getContract()[index] == 1 ? std::pair(free, contracted)
-                                       : std::pair(contracted, free);
+  const bool hasRows =
+      isInner && space.isTransposed() ? index == 1 : index == 0;
+  const Axis free = hasRows   ? Axis::Rows
+                    : isInner ? Axis::Streamed
+                              : Axis::Columns;
+  return dot.getContract()[index] == 1 ? Axes(free, contracted)
+                                       : Axes(contracted, free);
 }
 
-unsigned ProgramOperands::find(Value argument, Axis row, Axis column) const {
+/// The axes of what ops read element by element.
+ProgramOperands::Axes ProgramOperands::getAxes(Value value,
+                                               bool ofFactor) const {
+  if (ofFactor && space.isTransposed())
+    return {Axis::Streamed, Axis::Rows};
+  const bool isStreamed = ofFactor && KernelSpace::hasColumns(value);
+  return {Axis::Rows, isStreamed ? Axis::Streamed : Axis::Columns};
+}
+
+/// Whether `projection` may be along `axis` in its place `ahead` of the last
+/// one: what has the size 1 there is the same along every axis.
+static bool isAlong(ArrayAttr projection, size_t ahead, Axis axis) {
+  return ahead >= projection.size() ||
+         getAxis(projection[projection.size() - 1 - ahead], axis) == axis;
+}
+
+unsigned ProgramOperands::find(Value argument, Axes axes) const {
   const unsigned index = cast<BlockArgument>(argument).getArgNumber();
   const auto *it = llvm::find_if(operands, [&](const Operand &operand) {
-    return !operand.isResult && operand.index == index && operand.row == row &&
-           operand.column == column;
+    return !operand.isResult && operand.index == index &&
+           isAlong(operand.projection, /*ahead=*/1, axes.first) &&
+           isAlong(operand.projection, /*ahead=*/0, axes.second);
   });
   assert(it != operands.end() && "every use of an argument has an operand");
   return it - operands.begin();
 }
 
+unsigned ProgramOperands::find(Value argument, bool ofFactor) const {
+  return find(argument, getAxes(argument, ofFactor));
+}
+
 unsigned ProgramOperands::findFactor(tile::DotOp dot, unsigned index) const {
-  auto [row, column] = getAxes(dot, index);
-  return find(dot.getOperand(index), row, column);
+  return find(dot.getOperand(index), getAxes(dot, index));
 }
 
 /// A dimension that a program has as a whole has no name where its size is

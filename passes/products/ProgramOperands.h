@@ -46,8 +46,9 @@ public:
     return getAll().take_front(numInputs);
   }
   unsigned getResult(unsigned index) const { return numInputs + index; }
-  /// The number of the operand that is `argument` along these axes.
-  unsigned find(mlir::Value argument, Axis row, Axis column) const;
+  /// The number of the operand that is `argument` as an op reads it element by
+  /// element, for a left factor or for what follows the products.
+  unsigned find(mlir::Value argument, bool ofFactor) const;
   /// The same for a factor of `dot`: 0 is the left one.
   unsigned findFactor(tile::DotOp dot, unsigned index) const;
 
@@ -60,7 +61,10 @@ public:
   llvm::SetVector<mlir::Attribute> getNames() const;
 
 private:
-  std::pair<Axis, Axis> getAxes(tile::DotOp dot, unsigned index) const;
+  using Axes = std::pair<Axis, Axis>;
+  unsigned find(mlir::Value argument, Axes axes) const;
+  Axes getAxes(tile::DotOp dot, unsigned index) const;
+  Axes getAxes(mlir::Value value, bool ofFactor) const;
 
   tile::KernelOp kernel;
   const KernelSpace &space;

@@ -8,6 +8,7 @@
 
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/products/ElementOps.h"
 #include "passes/products/MaskBounds.h"
@@ -19,12 +20,24 @@ Value SpaceEmitter::constant(int64_t value) {
   return arith::ConstantIndexOp::create(builder, value);
 }
 
+Value SpaceEmitter::emitNumber(BlockArgument argument) {
+  const unsigned operand = operands.find(argument, /*ofFactor=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  if (loop)
+    builder.setInsertionPoint(loop);
+  Value number =
+      memref::LoadOp::create(builder, getMemory(operand), getIndices(operand));
+  return arith::IndexCastOp::create(builder, builder.getIndexType(), number);
+}
+
 RankedTensorType SpaceEmitter::getTileType(RankedTensorType type,
-                                           bool isStreamed) const {
+                                           bool ofFactor) const {
   const int64_t rank = type.getRank();
-  const bool hasRows = rank >= 2 && type.getDimSize(rank - 2) != 1;
-  const bool hasColumns = type.getShape().back() != 1;
-  const int64_t columns = isStreamed ? extents.streamed : extents.columns;
+  bool hasRows = rank >= 2 && type.getDimSize(rank - 2) != 1;
+  bool hasColumns = type.getShape().back() != 1;
+  if (ofFactor && space.isTransposed())
+    std::swap(hasRows, hasColumns);
+  const int64_t columns = ofFactor ? extents.streamed : extents.columns;
   return RankedTensorType::get(
       {hasRows ? extents.rows : 1, hasColumns ? columns : 1},
       type.getElementType(), layout);
@@ -68,40 +81,46 @@ void SpaceEmitter::emitStore(unsigned operand, Value tile) {
 Value SpaceEmitter::emitLoadDot(tile::DotOp dot, Value sum) {
   SmallVector<Value> indices[2];
   Value memory[2];
+  SmallVector<int64_t> contract(dot.getContract());
   for (unsigned index : {0, 1}) {
     const unsigned operand = operands.findFactor(dot, index);
     memory[index] = getMemory(operand);
     indices[index] = getIndices(operand);
-    indices[index].erase(indices[index].end() - 2 + dot.getContract()[index]);
+    indices[index].erase(indices[index].end() - 2 + contract[index]);
+  }
+  // The tile of a transposed product has its rows along those of the right one.
+  if (space.isInner(dot) && space.isTransposed()) {
+    std::swap(memory[0], memory[1]);
+    std::swap(indices[0], indices[1]);
+    std::swap(contract[0], contract[1]);
   }
   return tile::LoadDotOp::create(builder, cast<RankedTensorType>(sum.getType()),
                                  memory[0], indices[0], memory[1], indices[1],
-                                 sum, dot.getContractAttr());
+                                 sum, contract);
 }
 
-Value SpaceEmitter::emitLoad(BlockArgument argument, bool isStreamed) {
-  const unsigned operand = operands.find(
-      argument, Axis::Rows, isStreamed ? Axis::Streamed : Axis::Columns);
-  if (isStreamed && emitStaged)
+Value SpaceEmitter::emitLoad(BlockArgument argument, bool ofFactor) {
+  const unsigned operand = operands.find(argument, ofFactor);
+  const bool isTransposed = ofFactor && space.isTransposed();
+  if (ofFactor && !isTransposed && emitStaged)
     if (Value tile = emitStaged(operand))
       return tile;
   const bool mayChange = bool(kernel.getArgAttr(
       argument.getArgNumber(), tile::TileDialect::kInPlaceAttrName));
   return tile::LoadOp::create(
-      builder, getTileType(operands.getAll()[operand].type, isStreamed),
+      builder, getTileType(operands.getAll()[operand].type, ofFactor),
       getMemory(operand), getIndices(operand), /*misalignment=*/Value(),
       /*alignment=*/IntegerAttr(), mayChange ? nullptr : builder.getUnitAttr(),
-      /*offset=*/nullptr,
-      /*length=*/nullptr, /*space=*/nullptr, /*band=*/nullptr);
+      /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr,
+      /*band=*/nullptr, isTransposed ? builder.getUnitAttr() : nullptr);
 }
 
-Value SpaceEmitter::emit(Value value, bool inStream) {
+Value SpaceEmitter::emit(Value value, bool ofFactor) {
   // Operands and constants are of the kind of their reader.
-  const bool isOfReader = isa<BlockArgument>(value) ||
-                          isa<arith::ConstantOp>(value.getDefiningOp());
-  const bool isStreamed = isOfReader
-                              ? inStream && KernelSpace::hasColumns(value)
-                              : space.isStreamed(value);
+  if (!isa<BlockArgument>(value) &&
+      !isa<arith::ConstantOp>(value.getDefiningOp()))
+    ofFactor = space.isOfFactor(value.getDefiningOp());
+  const bool isStreamed = ofFactor && space.hasStreamed(value);
   IRMapping &tiles = isStreamed ? streamedTiles : outerTiles;
   if (Value tile = tiles.lookupOrNull(value))
     return tile;
@@ -110,25 +129,25 @@ Value SpaceEmitter::emit(Value value, bool inStream) {
     builder.setInsertionPoint(loop);
   Value tile;
   if (auto argument = dyn_cast<BlockArgument>(value))
-    tile = emitLoad(argument, isStreamed);
+    tile = emitLoad(argument, ofFactor);
   else
-    tile = emitOp(cast<OpResult>(value), isStreamed);
+    tile = emitOp(cast<OpResult>(value), ofFactor);
   tiles.map(value, tile);
   return tile;
 }
 
-Value SpaceEmitter::emitOp(OpResult result, bool isStreamed) {
+Value SpaceEmitter::emitOp(OpResult result, bool ofFactor) {
   if (auto dot = dyn_cast<tile::DotOp>(result.getOwner()))
     return emitInner(dot);
   if (auto iota = dyn_cast<tile::IotaOp>(result.getOwner()))
-    return emitIota(iota, isStreamed);
+    return emitIota(iota, ofFactor);
   if (auto select = dyn_cast<arith::SelectOp>(result.getOwner());
-      select && isStreamed && loop)
-    if (std::optional<Mask> mask = Mask::get(select))
+      select && loop && space.isStreamed(result))
+    if (std::optional<Mask> mask = Mask::get(select, space))
       return emitMasked(result, *mask);
   return emitElements(
-      builder, result, [&](Value operand) { return emit(operand, isStreamed); },
-      [&](RankedTensorType type) { return getTileType(type, isStreamed); });
+      builder, result, [&](Value operand) { return emit(operand, ofFactor); },
+      [&](RankedTensorType type) { return getTileType(type, ofFactor); });
 }
 
 /// Compares positions only where the mask hides some element of the tile.
@@ -163,14 +182,25 @@ Value SpaceEmitter::numberColumns(RankedTensorType type, Value first) {
                                                  /*like=*/Value());
 }
 
-Value SpaceEmitter::emitIota(tile::IotaOp iota, bool isStreamed) {
-  RankedTensorType type = getTileType(iota.getType(), isStreamed);
+/// The numbers of rows, which count from `first`, in each column of a tile.
+Value SpaceEmitter::numberRows(RankedTensorType type, Value first) {
+  const auto column = RankedTensorType::get(
+      {type.getDimSize(0), 1}, type.getElementType(), type.getEncoding());
+  Value numbers = tile::IotaRowsOp::create(builder, column, first);
+  return column == type ? numbers
+                        : tile::BroadcastOp::create(builder, type, numbers,
+                                                    /*like=*/Value());
+}
+
+Value SpaceEmitter::emitIota(tile::IotaOp iota, bool ofFactor) {
+  RankedTensorType type = getTileType(iota.getType(), ofFactor);
   std::optional<ArrayRef<int64_t>> over = iota.getOver();
+  const bool isTransposed = ofFactor && space.isTransposed();
   if (!over) {
-    const bool hasColumns = type.getDimSize(1) != 1;
-    return numberColumns(type, !hasColumns  ? constant(0)
-                               : isStreamed ? stream
-                                            : column);
+    if (!KernelSpace::hasColumns(iota.getResult()))
+      return numberColumns(type, constant(0));
+    return isTransposed ? numberRows(type, row)
+                        : numberColumns(type, ofFactor ? stream : column);
   }
   // Rows are counted over several dimensions, the last of them fastest.
   const int64_t rank = iota.getType().getRank();
@@ -181,9 +211,10 @@ Value SpaceEmitter::emitIota(tile::IotaOp iota, bool isStreamed) {
       continue;
     const int64_t ahead = rank - 1 - dimension;
     numbersRows = ahead == 1;
-    auto name =
-        builder.getStringAttr(ahead == 1 ? "m" : getBatchName(ahead - 2));
-    Value place = ahead == 1 ? row : batch.lookup(name);
+    auto name = builder.getStringAttr(ahead != 1     ? getBatchName(ahead - 2)
+                                      : isTransposed ? "k"
+                                                     : "m");
+    Value place = ahead != 1 ? batch.lookup(name) : isTransposed ? stream : row;
     number = number ? arith::AddIOp::create(
                           builder,
                           arith::MulIOp::create(builder, number, getSize(name)),
@@ -194,7 +225,8 @@ Value SpaceEmitter::emitIota(tile::IotaOp iota, bool isStreamed) {
   if (!number)
     number = constant(0);
   if (numbersRows)
-    return tile::IotaRowsOp::create(builder, type, number);
+    return isTransposed ? numberColumns(type, number)
+                        : numberRows(type, number);
   return tile::BroadcastOp::create(
       builder, type,
       arith::IndexCastUIOp::create(builder, type.getElementType(), number),

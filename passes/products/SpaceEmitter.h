@@ -32,9 +32,9 @@ public:
   /// Says where tiles are emitted.
   void setProgram(tile::ProgramOp newProgram) { program = newProgram; }
 
-  /// The tile of `value`. `inStream` says whether the op that reads it is
-  /// streamed, or reduces what is.
-  mlir::Value emit(mlir::Value value, bool inStream = false);
+  /// The tile of `value`. `ofFactor` says whether the op that reads it computes
+  /// a left factor, or reduces one.
+  mlir::Value emit(mlir::Value value, bool ofFactor = false);
   /// Makes `tile` the tile of a statistic or a product, behind the loops.
   void map(mlir::Value value, mlir::Value tile) { outerTiles.map(value, tile); }
   /// Makes `tile` what streamed ops read of `value`, up to the end of a loop.
@@ -45,6 +45,19 @@ public:
   /// The tiles that are known outside of loops over k, to go back to them.
   const mlir::IRMapping &getTiles() const { return outerTiles; }
   void setTiles(const mlir::IRMapping &tiles) { outerTiles = tiles; }
+  /// Forgets, at its end, the tiles that were emitted meanwhile.
+  class Scope {
+  public:
+    explicit Scope(SpaceEmitter &emitter)
+        : emitter(emitter), outerTiles(emitter.outerTiles) {}
+    ~Scope() { emitter.outerTiles = std::move(outerTiles); }
+    Scope(const Scope &) = delete;
+    Scope &operator=(const Scope &) = delete;
+
+  private:
+    SpaceEmitter &emitter;
+    mlir::IRMapping outerTiles;
+  };
 
   /// Emits, with the tile of the maximum given, the tile of a statistic that
   /// follows from it element by element.
@@ -55,8 +68,10 @@ public:
   /// element beyond the end of k.
   mlir::Value maskEnd(mlir::Value tile, tile::ReduceKind kind);
 
+  /// The type of the tile of a `type` that a left factor is computed of, or of
+  /// one that is not.
   mlir::RankedTensorType getTileType(mlir::RankedTensorType type,
-                                     bool isStreamed) const;
+                                     bool ofFactor) const;
   mlir::Value getSize(llvm::StringRef name) {
     return program.getSize(builder.getStringAttr(name));
   }
@@ -71,6 +86,9 @@ public:
   /// of the dimension that it sums over.
   mlir::Value emitLoadDot(tile::DotOp dot, mlir::Value sum);
   mlir::Value constant(int64_t value);
+  /// The integer that an operand of a left factor has for the whole matrix,
+  /// read ahead of the loop.
+  mlir::Value emitNumber(mlir::BlockArgument argument);
   const Extents &getExtents() const { return extents; }
   /// Makes tiles along n as long as `columns`, from `first` on.
   void setColumns(mlir::Value first, int64_t columns) {
@@ -91,9 +109,10 @@ public:
   std::function<mlir::Value(unsigned)> emitStaged;
 
 private:
-  mlir::Value emitLoad(mlir::BlockArgument argument, bool isStreamed);
-  mlir::Value emitOp(mlir::OpResult result, bool isStreamed);
-  mlir::Value emitIota(tile::IotaOp iota, bool isStreamed);
+  mlir::Value emitLoad(mlir::BlockArgument argument, bool ofFactor);
+  mlir::Value emitOp(mlir::OpResult result, bool ofFactor);
+  mlir::Value emitIota(tile::IotaOp iota, bool ofFactor);
+  mlir::Value numberRows(mlir::RankedTensorType type, mlir::Value first);
   mlir::Value emitMasked(mlir::OpResult result, const Mask &mask);
   mlir::Value numberColumns(mlir::RankedTensorType type, mlir::Value first);
 

@@ -51,9 +51,9 @@ void StreamLoop::addFactor(SmallVectorImpl<Copied> &copied, tile::DotOp dot,
   const int64_t summed =
       isInner ? own.type.getDimSize(dot.getContractedDimension(index))
               : extents.streamed;
-  const int64_t free = index == 0 ? extents.rows
-                       : isInner  ? extents.streamed
-                                  : extents.columns;
+  const int64_t free = own.isOf(Axis::Rows) ? extents.rows
+                       : isInner            ? extents.streamed
+                                            : extents.columns;
   const int64_t chunk = getChunk(summed, own.type);
   addCopied(copied, operand,
             {free, chunk, static_cast<int64_t>(llvm::divideCeil(summed, chunk)),
@@ -69,11 +69,11 @@ void StreamLoop::stage(ArrayRef<tile::DotOp> dots,
       llvm::any_of(dots, [&](tile::DotOp dot) { return space.isInner(dot); });
   for (tile::DotOp dot : dots)
     if (space.isInner(dot))
-      addFactor(whole, dot, /*index=*/0, /*ofStages=*/1);
+      addFactor(whole, dot, getInnerLeft(), /*ofStages=*/1);
   groups.resize(hasInner ? 2 : 1);
   for (tile::DotOp dot : dots) {
     if (space.isInner(dot)) {
-      addFactor(groups.front(), dot, /*index=*/1, stages);
+      addFactor(groups.front(), dot, 1 - getInnerLeft(), stages);
       continue;
     }
     if (!KernelSpace::isLeftComputed(dot))
@@ -113,7 +113,7 @@ void StreamLoop::copyStep(ArrayRef<Copied> group, Value number) {
   Value saved = emitter.stream;
   emitter.stream = arith::MulIOp::create(
       builder, number, constant(emitter.getExtents().streamed));
-  if (!conditions.empty()) {
+  if (!visited.conditions.empty()) {
     Value isBehind = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
                                            number, range.end);
     emitter.stream = arith::SelectOp::create(
@@ -213,7 +213,7 @@ SmallVector<Value> StreamLoop::buildOfGroups(ValueRange initial, Body body) {
 }
 
 SmallVector<Value> StreamLoop::build(ValueRange initial, Body body) {
-  range = emitStepRange(builder, emitter, conditions);
+  range = emitStepRange(builder, emitter, space, visited);
   copyWhole();
   SmallVector<Value> totals = groups.empty() ? buildPlain(initial, body)
                               : groups.size() == 1
@@ -239,8 +239,8 @@ Value StreamLoop::emitInner(tile::DotOp dot) {
   Value sum = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
   if (!isStaged())
     return emitter.emitLoadDot(dot, sum);
-  const unsigned left = operands.findFactor(dot, 0);
-  const unsigned right = operands.findFactor(dot, 1);
+  const unsigned left = operands.findFactor(dot, getInnerLeft());
+  const unsigned right = operands.findFactor(dot, 1 - getInnerLeft());
   enter(0);
   Attribute rhs = tile::MmaRhsAttr::get(builder.getContext(), /*vector=*/2);
   for (auto [chunk, fragment] : llvm::enumerate(wholeTiles.lookup(left)))
@@ -262,7 +262,7 @@ Value StreamLoop::addProducts(tile::DotOp dot, Value left, Value sum) {
     return tile::LoadDotOp::create(
         builder, cast<RankedTensorType>(sum.getType()), left, ValueRange(),
         emitter.getMemory(right), emitter.getIndices(right), sum,
-        dot.getContractAttr());
+        ArrayRef<int64_t>{1, dot.getContract()[1]});
   enter(groups.size() - 1);
   StagedTiles &tiles = find(right).tiles;
   const int64_t chunks = tiles.getShape().chunks;

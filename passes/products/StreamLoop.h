@@ -35,8 +35,8 @@ public:
   void stage(llvm::ArrayRef<tile::DotOp> dots,
              llvm::ArrayRef<unsigned> elements);
 
-  /// Leaves out the steps in which no element fulfils `visited`.
-  void bound(const MaskConditions &visited) { conditions = visited; }
+  /// Leaves out the steps that have no element which is visited.
+  void bound(Visited elements) { visited = std::move(elements); }
 
   using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::ValueRange before)>;
@@ -57,6 +57,8 @@ private:
     StagedTiles tiles;
   };
   bool isStaged() const { return stages > 1; }
+  /// The factor of inner products that has the rows of their tiles.
+  unsigned getInnerLeft() const { return space.isTransposed() ? 1 : 0; }
   mlir::Value constant(int64_t value) { return emitter.constant(value); }
   void addCopied(llvm::SmallVectorImpl<Copied> &copied, unsigned operand,
                  const StagedShape &shape, int64_t ofStages);
@@ -87,9 +89,8 @@ private:
   /// The fragments of what is copied once, by operand.
   llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Value>> wholeTiles;
   int64_t sharedBytes = 0;
-  /// What holds for the elements that the loop is for, and the steps that have
-  /// such.
-  MaskConditions conditions;
+  /// The elements that the loop is for, and the steps that have such.
+  Visited visited;
   StepRange range;
   /// The current step, the stage that holds its operands, and the first group
   /// that it has not waited for.

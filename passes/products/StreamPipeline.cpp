@@ -36,7 +36,7 @@ StreamPipeline::StreamPipeline(ProgramFrame &frame)
     : frame(frame), builder(frame.builder), following(frame.getBody()),
       innerDots(getInnerDots(frame)),
       whole(frame, getFactors(frame, innerDots, 0),
-            getWholeStages(MatmulShape::get(frame.kernel).whole),
+            getWholeStages(MatmulShape::get(frame.kernel)),
             /*rank=*/Value(), /*offset=*/0),
       inner(frame, getFactors(frame, innerDots, 1), frame.schedule.getStages(),
             /*rank=*/Value(), whole.getBytes()),
@@ -46,11 +46,11 @@ StreamPipeline::StreamPipeline(ProgramFrame &frame)
   for (Operation &op : frame.getBody().without_terminator())
     if (frame.space.reducesStream(&op))
       sums.push_back(&op);
-  conditions = findVisited(sums, following);
+  visited = findVisited(sums, following, frame.space);
 }
 
 bool StreamPipeline::isUneven() const {
-  return llvm::any_of(conditions, [](const MaskCondition &condition) {
+  return llvm::any_of(visited.conditions, [](const MaskCondition &condition) {
     return condition.column < 0 && condition.row > 0;
   });
 }
@@ -68,7 +68,8 @@ void StreamPipeline::findPlace(Value tile, Value blockRow) {
 
 Value StreamPipeline::copy(Value at, Value turn) {
   whole.copy(turn);
-  const StepRange range = emitStepRange(builder, frame.emitter, conditions);
+  const StepRange range =
+      emitStepRange(builder, frame.emitter, frame.space, visited);
   auto loop =
       scf::ForOp::create(builder, range.first, range.end, constant(1), at);
   OpBuilder::InsertionGuard guard(builder);
@@ -91,7 +92,7 @@ Value StreamPipeline::compute(Value at, Value turn) {
   whole.await(turn);
   SmallVector<Value> initial = streamSums.createInitial();
   initial.push_back(at);
-  const StepRange range = emitStepRange(builder, emitter, conditions);
+  const StepRange range = emitStepRange(builder, emitter, frame.space, visited);
   auto loop =
       scf::ForOp::create(builder, range.first, range.end, constant(1), initial);
   emitter.loop = loop;
@@ -140,7 +141,7 @@ Value StreamPipeline::emitInner(tile::DotOp dot) {
   if (innerLeft == innerDots.size())
     inner.await(number);
   RankedTensorType type =
-      frame.emitter.getTileType(dot.getSumType(), /*isStreamed=*/true);
+      frame.emitter.getTileType(dot.getSumType(), /*ofFactor=*/true);
   Value sum = tile::DotOp::create(
       builder, tile::PendingType::get(builder.getContext(), type),
       whole.getTile(frame.operands.findFactor(dot, 0)),

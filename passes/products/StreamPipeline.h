@@ -46,7 +46,7 @@ private:
   const FollowingSums following;
   /// What the loop over k sums up, and the elements for which it is.
   llvm::SmallVector<mlir::Operation *> sums;
-  MaskConditions conditions;
+  Visited visited;
   llvm::SmallVector<tile::DotOp> innerDots;
   /// What is copied once for a tile; what inner products need of a step, and
   /// what the others do.

@@ -65,7 +65,8 @@ SmallVector<Value> StreamSums::createInitial() {
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Where the maximum stays the same, infinite or not, sums stay as they are.
+/// Where the maximum stays the same, infinite or not, sums stay as they are. So
+/// do they where m decreases, as they are 0 up to then.
 StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
                                       ValueRange before, ValueRange after) {
   for (Step &step : steps)
@@ -75,7 +76,8 @@ StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
   Value from = emitter.emitFrom(sum.subtracted, sum.maximum, before[number]);
   Value to = emitter.emitFrom(sum.subtracted, sum.maximum, after[number]);
   Value base = createBase(builder, builder.getLoc(), to);
-  Value factor = createScaleOfEqual(builder, builder.getLoc(), from, to);
+  Value factor =
+      createScaleOfEqual(builder, builder.getLoc(), from, to, sum.mayDecrease);
   steps.push_back({sum.subtracted, base, factor});
   return steps.back();
 }

@@ -48,10 +48,11 @@ Value bastile::createScale(OpBuilder &builder, Location loc, Value from,
 }
 
 Value bastile::createScaleOfEqual(OpBuilder &builder, Location loc, Value from,
-                                  Value to) {
+                                  Value to, bool mayDecrease) {
+  using Predicate = arith::CmpFPredicate;
   Value one = createSplat(builder, loc, to.getType(), 1);
-  Value isSame =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, from, to);
+  Value isSame = arith::CmpFOp::create(
+      builder, loc, mayDecrease ? Predicate::OGE : Predicate::OEQ, from, to);
   return arith::SelectOp::create(builder, loc, isSame, one,
                                  createScale(builder, loc, from, to));
 }

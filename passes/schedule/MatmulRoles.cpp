@@ -15,9 +15,9 @@ using namespace bastile;
 /// Threads of a warpgroup, and rows that it multiplies.
 static constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
 
-int64_t bastile::getWholeStages(int64_t whole) {
+int64_t bastile::getWholeStages(const MatmulShape &shape) {
   constexpr int64_t wide = 128;
-  return whole <= wide ? 2 : 1;
+  return shape.whole * shape.numInner <= wide ? 2 : 1;
 }
 
 /// Bytes of shared memory: the stages of the factors, and two slots for
@@ -31,12 +31,26 @@ static int64_t getSharedBytes(const MatmulFields &fields,
 /// The numbers of 32 bits that a thread holds: sums, and what is streamed, once
 /// more as a factor of half as many bits.
 static int64_t getHeld(const MatmulFields &fields, const MatmulShape &shape) {
-  const int64_t streamed = shape.isStreaming ? fields.depth * 3 / 2 : 0;
+  const int64_t streamed =
+      shape.isStreaming ? fields.depth * shape.numInner + fields.depth / 2 : 0;
   return (fields.columns * shape.numDots + streamed) * kRows / kWarpgroup;
 }
 
 static int64_t getWarpgroups(const MatmulFields &fields) {
   return fields.threads / kWarpgroup - 1;
+}
+
+/// Sums of two warpgroups may take most of the registers, where all that is
+/// computed of them is streamed.
+static int64_t getMostHeld(const MatmulFields &fields,
+                           const MatmulShape &shape) {
+  constexpr int64_t half = 128, most = 176;
+  return getWarpgroups(fields) > 2 || !shape.isStreaming ? half : most;
+}
+
+bool bastile::fitsRegisters(const MatmulFields &fields,
+                            const MatmulShape &shape) {
+  return getHeld(fields, shape) <= getMostHeld(fields, shape);
 }
 
 void bastile::completeSpecialized(MatmulFields &fields,
@@ -110,12 +124,10 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
                      << unit << " elements, "
                      << (shape.isStreaming ? "as products sum them"
                                            : "a row in shared memory");
-  // Sums of two warpgroups may take most of the registers, if nothing is
-  // streamed beside them.
-  const int64_t most = warpgroups > 2 || !shape.isStreaming ? 128 : 176;
-  if (int64_t held = getHeld(fields, shape); held > most)
-    return error() << held << " numbers a thread are more than the " << most
-                   << " that registers hold; use "
+  if (!fitsRegisters(fields, shape))
+    return error() << getHeld(fields, shape)
+                   << " numbers a thread are more than the "
+                   << getMostHeld(fields, shape) << " that registers hold; use "
                    << (shape.isStreaming ? "less 'depth'" : "fewer 'columns'");
   if (int64_t bytes = getSharedBytes(fields, shape);
       bytes > target.maxSharedBytesPerBlock)

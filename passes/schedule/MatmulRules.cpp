@@ -17,11 +17,9 @@ static constexpr int64_t kWarp = ThreadGrid::kWarp;
 static constexpr int64_t kWarpRows = tile::MmaAttr::kWarpRows;
 /// Past this, the sums of a thread leave no registers for what it multiplies.
 static constexpr int64_t kMostSums = 128;
-/// The same with the scores of a step among them, whose factors are there only
-/// while the scores are computed: heads of 256 elements take as many.
+/// The same of programs that compute left factors, and have all columns: some
+/// registers are spilled then, which costs less than factors in memory.
 static constexpr int64_t kMostStreamedSums = 144;
-/// The same where each thread multiplies by itself.
-static constexpr int64_t kMostOwnSums = 64;
 /// Rows of threads that share a tile where each thread multiplies by itself.
 static constexpr int64_t kThreadRows = 16;
 /// Vectors of sums that a program of the host unrolls.
@@ -44,10 +42,11 @@ int64_t bastile::getStagedBytes(const MatmulFields &fields,
   // The rows of inner products are there once, their other factors in stages.
   constexpr int64_t unit = 16;
   const auto whole = static_cast<int64_t>(llvm::alignTo(shape.whole, unit));
+  const int64_t inner = whole * shape.numInner;
   const int64_t wholeStages =
-      fields.isSpecialized() ? getWholeStages(shape.whole) : 1;
-  return (fields.rows * whole * wholeStages +
-          (whole + right) * fields.depth * fields.stages) *
+      fields.isSpecialized() ? getWholeStages(shape) : 1;
+  return (fields.rows * inner * wholeStages +
+          (inner + right) * fields.depth * fields.stages) *
          bytes;
 }
 
@@ -161,7 +160,8 @@ static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> error,
                      << " that tensor cores take at once";
   // Of a left factor that is summed over its rows, a row of the tile in shared
   // memory has the elements of one column of the product.
-  const bool hasRowsInRow = tile::DotOp(shape.dot).getContract()[0] == 0;
+  const bool hasRowsInRow =
+      !shape.isStreaming && tile::DotOp(shape.dot).getContract()[0] == 0;
   for (auto [name, size] :
        {std::pair("depth", fields.depth * bytes),
         std::pair("columns", fields.columns * bytes),
@@ -179,7 +179,7 @@ static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> error,
     return error() << warps << " warps do not divide the rows of a factor that "
                    << "is summed over its rows; use 1, 2 or a multiple of "
                    << warpsOfPanel << " warps of 32 'threads'";
-  const int64_t most = shape.whole ? kMostStreamedSums : kMostSums;
+  const int64_t most = shape.isStreaming ? kMostStreamedSums : kMostSums;
   if (int64_t sums = fields.getSumsPerThread(shape); sums > most)
     return error() << sums << " sums a thread are more than the " << most
                    << " that registers hold; use fewer 'rows' or 'columns', or "

@@ -13,6 +13,10 @@
 
 namespace bastile {
 
+/// Past this, the sums of a thread that multiplies by itself leave no registers
+/// for what it multiplies.
+inline constexpr int64_t kMostOwnSums = 64;
+
 /// What the rules of a `#tile.matmul` know of a kernel over named dimensions.
 struct MatmulShape {
   static MatmulShape get(tile::KernelOp kernel);
@@ -25,8 +29,8 @@ struct MatmulShape {
   /// of the products, `columns` of them.
   bool isStreaming = false;
   int64_t columns = 1;
-  /// How many elements inner products sum over; 0 if there are none.
-  int64_t whole = 0;
+  /// How many inner products there are, and how many elements they sum over.
+  int64_t numInner = 0, whole = 0;
   bool usesFloat64 = false;
   /// Whether warps may have roles: copies of boxes take all factors and
   /// results, as far as static sizes tell, and one loop over k is enough.
@@ -63,8 +67,7 @@ struct MatmulFields {
   bool isSpecialized() const { return roles == 2; }
   /// How many sums each thread holds.
   int64_t getSumsPerThread(const MatmulShape &shape) const {
-    const int64_t ofStep = shape.whole ? depth : 0;
-    return rows * (columns * shape.numDots + ofStep) / threads;
+    return rows * (columns * shape.numDots + depth * shape.numInner) / threads;
   }
 };
 
@@ -90,6 +93,10 @@ verifyMatmul(llvm::function_ref<mlir::InFlightDiagnostic()> error,
              const MatmulFields &fields, const MatmulShape &shape,
              const Target &target);
 
+/// Whether a thread that multiplies holds no more than registers do, where
+/// warps have roles.
+bool fitsRegisters(const MatmulFields &fields, const MatmulShape &shape);
+
 /// The rules of schedules in which warps have roles: the fields that `fields`
 /// leaves open, and what a target can run.
 void completeSpecialized(MatmulFields &fields, const MatmulFields &chosen,
@@ -99,10 +106,9 @@ verifySpecialized(llvm::function_ref<mlir::InFlightDiagnostic()> error,
                   const MatmulFields &fields, const MatmulShape &shape,
                   const Target &target);
 
-/// How many tiles of rows that inner products have as a whole, `whole` elements
-/// of each, are there at once where warps have roles: with two, those of the
-/// next tile come ahead of time.
-int64_t getWholeStages(int64_t whole);
+/// How many tiles of rows that inner products have as a whole are there at once
+/// where warps have roles: with two, those of the next tile come ahead of time.
+int64_t getWholeStages(const MatmulShape &shape);
 
 /// Bytes of the parts of factors that a block has in shared memory.
 int64_t getStagedBytes(const MatmulFields &fields, const MatmulShape &shape);

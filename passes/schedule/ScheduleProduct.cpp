@@ -55,7 +55,8 @@ static bool sumsBatch(tile::DotOp dot) {
 /// bits than a float has.
 static bool fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
   Block &body = kernel.getBody().front();
-  if (!space.getDot() || !llvm::all_of(kernel.getResultTypes(), fitsBoxes) ||
+  if (!space.getDot() || space.isTransposed() ||
+      !llvm::all_of(kernel.getResultTypes(), fitsBoxes) ||
       llvm::any_of(body.getTerminator()->getOperands(),
                    [&](Value value) { return space.isStreamed(value); }))
     return false;
@@ -116,6 +117,7 @@ MatmulShape MatmulShape::get(tile::KernelOp kernel) {
         op.getNumResults() == 1 && !dot && space.isStreamed(op.getResult(0));
     if (!dot || !space.isInner(dot))
       continue;
+    ++shape.numInner;
     for (unsigned index : {0, 1})
       shape.whole = std::max(
           shape.whole, cast<RankedTensorType>(dot.getOperand(index).getType())
@@ -221,7 +223,7 @@ static void chooseSpecialized(MatmulFields &fields, const MatmulShape &shape) {
 /// registers beside the sums; where both are few, three warpgroups have enough.
 static void chooseSpecializedStream(MatmulFields &fields,
                                     const MatmulShape &shape) {
-  constexpr int64_t unit = 16, narrow = 64, wide = 128, few = 16;
+  constexpr int64_t unit = 16, narrow = 64, few = 16;
   constexpr int64_t warpgroup = 4 * kWarp, rows = 64;
   fields.roles = 2;
   fields.cluster = 1;
@@ -231,8 +233,11 @@ static void chooseSpecializedStream(MatmulFields &fields,
   fields.rows = warpgroups * rows;
   fields.threads = (warpgroups + 1) * warpgroup;
   fields.vector = 2;
-  fields.depth = sums <= wide ? 128 : 64;
   fields.stages = 2;
+  // A step is as long as leaves registers beside the sums.
+  fields.depth = 128;
+  while (fields.depth > unit && !fitsRegisters(fields, shape))
+    fields.depth /= 2;
 }
 
 static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape,
@@ -247,14 +252,19 @@ static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape,
     return;
   }
   if (fitsTensorCores(shape.dot, target) && shape.isStreaming) {
-    // A warp has 16 rows. Its sums take half of the registers, or the most that
-    // there may be, so that a step has fewer elements beside wide ones.
-    constexpr int64_t unit = 16, wide = 128;
+    // A warp has 16 rows. A step is as long as leaves registers beside its
+    // sums, inner ones among them.
+    constexpr int64_t unit = 16;
     fields.threads = 256;
     fields.vector = 2;
     fields.rows = 128;
     fields.columns = getAllColumns(shape, unit);
-    fields.depth = fields.columns * shape.numDots > wide ? 32 : 64;
+    fields.depth = unit;
+    for (auto [depth, most] : {std::pair(64, 192), std::pair(32, 256)})
+      if (fields.columns * shape.numDots + depth * shape.numInner <= most) {
+        fields.depth = depth;
+        break;
+      }
     fields.stages = 2;
     return;
   }
@@ -284,6 +294,9 @@ static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape,
     return;
   fields.columns = getAllColumns(shape, fields.threads / kThreadRows);
   fields.depth = 64;
+  while (fields.rows > kThreadRows &&
+         fields.getSumsPerThread(shape) > kMostOwnSums)
+    fields.rows /= 2;
 }
 
 MatmulFields bastile::chooseMatmul(const MatmulShape &shape,
@@ -305,6 +318,13 @@ MatmulFields bastile::chooseMatmul(const MatmulShape &shape,
     return fields;
   }
   chooseForGPU(fields, shape, target);
+  // The rows that inner products multiply lie in shared memory as a whole.
+  constexpr int64_t fewest = 2 * tile::MmaAttr::kWarpRows;
+  while (shape.isStreaming && fields.rows > fewest &&
+         getStagedBytes(fields, shape) > target.maxSharedBytesPerBlock) {
+    fields.rows /= 2;
+    fields.threads /= 2;
+  }
   if (hasRoles)
     fields.roles = fields.cluster = 1;
   return fields;

@@ -29,10 +29,10 @@ static int64_t getBytesMoved(Value value) {
              : getRowBytes(type);
 }
 
-BackwardCut::BackwardCut(func::FuncOp forward, func::FuncOp backward)
+BackwardCut::BackwardCut(func::FuncOp forward, func::FuncOp backward,
+                         const StreamedOps &streamedOps)
     : forward(forward) {
   Block &source = forward.front(), &copy = backward.front();
-  const DenseSet<Operation *> streamedOps = findStreamedOps(forward);
   for (auto [argument, copied] :
        llvm::zip(source.getArguments(), copy.getArguments()))
     originals[copied] = argument;
@@ -49,7 +49,7 @@ BackwardCut::BackwardCut(func::FuncOp forward, func::FuncOp backward)
         reduced.insert(copiedResult);
       if (isOfProduct)
         ofProducts.insert(copiedResult);
-      if (streamedOps.contains(&op) && KernelSpace::hasColumns(result))
+      if (streamedOps.factors.contains(&op) && KernelSpace::hasColumns(result))
         streamed.insert(copiedResult);
     }
   }

@@ -15,6 +15,8 @@
 
 namespace bastile {
 
+struct StreamedOps;
+
 /// Chooses the cut of a backward function: which arguments, results and
 /// statistics of the forward it reads, so that the fewest bytes are moved. All
 /// values between these and the gradients are computed again.
@@ -25,8 +27,10 @@ namespace bastile {
 /// it was rounded to.
 class BackwardCut {
 public:
-  /// `backward` begins with a copy of the ops of `forward`.
-  BackwardCut(mlir::func::FuncOp forward, mlir::func::FuncOp backward);
+  /// `backward` begins with a copy of the ops of `forward`, some of which
+  /// are `streamedOps`.
+  BackwardCut(mlir::func::FuncOp forward, mlir::func::FuncOp backward,
+              const StreamedOps &streamedOps);
 
   /// Requires `value`, because the backward returns it.
   void require(mlir::Value value) { required.push_back(value); }

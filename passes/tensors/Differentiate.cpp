@@ -22,10 +22,12 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/ValueOrder.h"
+#include "passes/analysis/StreamedFactors.h"
 #include "passes/tensors/BackwardCut.h"
 #include "passes/tensors/Derivatives.h"
 #include "passes/tensors/FunctionVerifier.h"
 #include "passes/tensors/Names.h"
+#include "passes/tensors/ProductSums.h"
 #include "passes/tensors/RoundFactors.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -344,13 +346,21 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
     seeds.push_back(hasGradient(index)
                         ? body.addArgument(type, returnOp->getLoc())
                         : Value());
+  // Streamed factors are computed again, where sums along their rows would take
+  // another loop.
+  const StreamedOps streamed = findStreamedOps(func);
+  DenseSet<Operation *> products;
+  for (auto [op, copied] : llvm::zip(func.front().without_terminator(), body))
+    if (streamed.products.contains(&op))
+      products.insert(&copied);
   FailureOr<SmallVector<Value>> gradients = buildGradients(backward, seeds);
   if (failed(gradients))
     return failure();
+  shortenProductSums(backward, products, *gradients);
 
   takeSizesFromArguments(backward, seeds);
   // The forward's ops are all that stand before the gradients' ops.
-  BackwardCut cut(func, backward);
+  BackwardCut cut(func, backward, streamed);
   for (Value gradient : *gradients)
     if (gradient)
       cut.require(gradient);

@@ -18,6 +18,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/analysis/RowClass.h"
+#include "passes/analysis/StreamedFactors.h"
 #include "passes/tensors/Conditions.h"
 #include "passes/tensors/FunctionVerifier.h"
 #include "passes/tensors/Grouping.h"
@@ -476,6 +477,7 @@ LogicalResult FunctionFuser::run() {
   moveConditionsBehindRows(func);
   giveFactorsSizes(func);
   roundFactors(func);
+  separateFactors(func);
   // Another source of an op's sizes may have other columns.
   const ValueDimensions dimensions(func.front());
   replaceSizeSources(func.front(), [](Value root) { return root; });

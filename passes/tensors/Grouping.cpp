@@ -218,7 +218,8 @@ bool multipliesValueOf(const OpClasses &classes, Operation *lhs,
 bool Grouper::needsForeignCondition(Operation *op, const RowClass &own) const {
   return llvm::any_of(op->getOperands(), [&](Value operand) {
     Operation *producer = operand.getDefiningOp();
-    if (!producer || canBeStored(producer) || !rounds.isRowOp(producer))
+    if (!producer || canBeStored(producer) || !rounds.isRowOp(producer) ||
+        streamed.contains(producer))
       return false;
     const RowClass rows = RowClass::get(producer, dimensions);
     return !rows.fitsProduct || rows.shape != own.shape ||
@@ -262,12 +263,15 @@ LogicalResult Grouper::formRowGroups() {
     classes.unionSets(lhs, rhs);
     rows[classes.getLeaderValue(lhs)] = left;
   };
-  for (auto &[dot, ops] : streamed.getProducts()) {
+  for (auto &[dot, ops] : streamed.getProducts())
     for (Operation *op : ops)
       classes.unionSets(dot, op);
+  for (auto &[dot, ops] : streamed.getProducts()) {
     RowClass own = RowClass::get(dot, dimensions);
     own.dots.clear();
-    rows[classes.getLeaderValue(dot)] = own;
+    auto [it, isFirst] = rows.try_emplace(classes.getLeaderValue(dot), own);
+    if (!isFirst && own.columns)
+      it->second.otherColumns.push_back(*own.columns);
   }
   // One op of each class that reads a value.
   DenseMap<Value, SmallVector<Operation *>> readers;

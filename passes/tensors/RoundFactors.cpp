@@ -24,7 +24,7 @@ void bastile::roundFactors(func::FuncOp func) {
       dots.push_back(dot);
   if (dots.empty())
     return;
-  const DenseSet<Operation *> streamed = findStreamedOps(func);
+  const DenseSet<Operation *> streamed = findStreamedOps(func).products;
   for (tile::DotOp dot : dots)
     for (unsigned index : {0, 1}) {
       if (!isRounded(dot, index) || (index == 0 && streamed.contains(dot)))

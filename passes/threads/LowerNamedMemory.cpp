@@ -15,6 +15,7 @@
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/fragments/OperandTile.h"
 
@@ -161,9 +162,37 @@ struct StoreNamed : public OpConversionPattern<tile::StoreOp> {
   }
 };
 
+/// A number that all threads read of an operand that the program does not
+/// write.
+struct LoadNumber : public OpConversionPattern<memref::LoadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(memref::LoadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    ValueRange parts = adaptor.getMemref();
+    Type element = op.getMemRefType().getElementType();
+    Value address = parts.front();
+    for (auto [dimension, index] : llvm::enumerate(adaptor.getIndices())) {
+      Value elements = index.front();
+      if (1 + dimension < parts.size())
+        elements = arith::MulIOp::create(rewriter, loc, elements,
+                                         parts[1 + dimension]);
+      address = advance(rewriter, loc, address, element, elements);
+    }
+    rewriter.replaceOp(
+        op, loadPiece(rewriter, loc, element, address,
+                      static_cast<unsigned>(getElementBytes(element)),
+                      /*isInvariant=*/true));
+    return success();
+  }
+};
+
 } // namespace
 
 void bastile::populateNamedMemoryPatterns(const TypeConverter &converter,
                                           RewritePatternSet &patterns) {
-  patterns.add<LoadNamed, StoreNamed>(converter, patterns.getContext());
+  patterns.add<LoadNamed, StoreNamed, LoadNumber>(converter,
+                                                  patterns.getContext());
 }

@@ -524,6 +524,7 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
                  LowerIotaRows, LowerProgram>(converter, &getContext());
     populateMemoryPatterns(converter, patterns);
     populateNamedMemoryPatterns(converter, patterns);
+    populateTransposedLoadPatterns(converter, patterns);
     populateLoadDotPatterns(converter, patterns,
                             found->isHost() ? found->vectorBytes : 0);
     populateReducePatterns(converter, patterns);

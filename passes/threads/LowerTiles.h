@@ -66,6 +66,9 @@ void populateBufferPatterns(const mlir::TypeConverter &converter,
 /// Tiles with blocked layouts in programs over named dimensions.
 void populateNamedMemoryPatterns(const mlir::TypeConverter &converter,
                                  mlir::RewritePatternSet &patterns);
+/// Tiles whose rows are the columns of an operand, in such programs.
+void populateTransposedLoadPatterns(const mlir::TypeConverter &converter,
+                                    mlir::RewritePatternSet &patterns);
 /// Products of operands in memory. Where both operands are contiguous along
 /// the dimension that is summed over, a thread sums as many parts of it at a
 /// time as a vector of `vectorBytes` bytes has elements; 0 for one.

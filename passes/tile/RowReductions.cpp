@@ -186,7 +186,7 @@ void RowAccumulators::addInMemory(tile::ReduceRowsOp reduce, Value rowProgram) {
       ValueRange{rowProgram, emitter.getColumn()}, /*misalignment=*/Value(),
       builder.getI64IntegerAttr(tiling.getAlignment(reduce.getInput())),
       /*invariant=*/nullptr, /*offset=*/nullptr, /*length=*/nullptr,
-      /*space=*/nullptr, /*band=*/nullptr);
+      /*space=*/nullptr, /*band=*/nullptr, /*transposed=*/nullptr);
   Value after = tile::ReduceOp::combine(builder, reduce.getLoc(),
                                         reduce.getKind(), before, tile);
   emitter.emitStore(after, memory, rowProgram, reduce.getInput());

@@ -136,7 +136,8 @@ Value TileEmitter::createLoad(BlockArgument argument, int64_t piece,
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
       tiling.getSpace(argument),
-      band ? builder.getI64IntegerAttr(*band) : nullptr);
+      band ? builder.getI64IntegerAttr(*band) : nullptr,
+      /*transposed=*/nullptr);
   markRowTiles(load, argument, piece, pieces);
   return load;
 }

@@ -107,11 +107,24 @@ tile.kernel @computed_factor(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) -> tensor
 
 // -----
 
-tile.kernel @computed_columns(%a: tensor<?x4xf32>, %b: tensor<?x8xf32>) -> tensor<4x8xf32> {
-  %0 = arith.addf %a, %a : tensor<?x4xf32>
-  // expected-error @below {{that is no left factor with rows that are summed}}
-  %1 = tile.dot %0, %b contract [0, 0] : tensor<?x4xf32>, tensor<?x8xf32> -> tensor<4x8xf32>
-  tile.return %1 : tensor<4x8xf32>
+tile.kernel @rows_and_columns(%a: tensor<?x?xf32>, %b: tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x8xf32>) {
+  %0 = arith.addf %a, %a : tensor<?x?xf32>
+  // expected-error @below {{'tile.dot' op sums along the rows of a factor that its kernel computes, beside a product that sums over such rows; compute it in a kernel of its own}}
+  %1 = tile.dot %0, %b contract [1, 0] : tensor<?x?xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %2 = tile.dot %0, %b contract [0, 0] : tensor<?x?xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  tile.return %1, %2 : tensor<?x8xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+tile.kernel @reduced_columns(%a: tensor<?x?xf32>, %b: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error @below {{'tile.reduce' op cannot share a kernel with a product}}
+  %0 = tile.reduce add %a : tensor<?x?xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %a : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %2 = arith.addf %a, %1 : tensor<?x?xf32>
+  // expected-note @below {{the product is here}}
+  %3 = tile.dot %2, %b contract [0, 0] : tensor<?x?xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  tile.return %3 : tensor<?x8xf32>
 }
 
 // -----

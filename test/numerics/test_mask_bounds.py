@@ -17,14 +17,16 @@ import floats
 from runner import Files, execute, find_tool, target
 
 SOURCE = """
-func.func @f(%q: tensor<?x?x16x{t}>, %k: tensor<?x?x16x{t}>, %v: tensor<?x?x16x{t}>)
-    -> tensor<?x?x16xf32> {{
+func.func @f(%q: tensor<?x?x16x{t}>, %k: tensor<?x?x16x{t}>, %v: tensor<?x?x16x{t}>,
+             %n: tensor<?x1x1xi32>) -> tensor<?x?x16xf32> {{
   %s = tile.dot %q, %k contract [1, 1]
       : tensor<?x?x16x{t}>, tensor<?x?x16x{t}> -> tensor<?x?x?xf32>
   %key = tile.iota like %s : tensor<?x?x?xi32>, tensor<?x?x?xf32>
   %row = tile.iota over [1] like %s : tensor<?x?x1xi32>, tensor<?x?x?xf32>
   %query = tile.broadcast %row like %s
       : tensor<?x?x1xi32>, tensor<?x?x?xf32> -> tensor<?x?x?xi32>
+  %ns = tile.broadcast %n like %s : tensor<?x1x1xi32>, tensor<?x?x?xf32> -> tensor<?x?x?xi32>
+  %last = arith.addi %query, %ns : tensor<?x?x?xi32>
   {mask}
   %never = arith.constant 0xFF800000 : f32
   %hidden = tile.broadcast %never like %s : f32, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
@@ -65,10 +67,19 @@ OTHERS = """%c = arith.constant 5 : i32
   %first = arith.cmpi slt, %query, %few : tensor<?x?x?xi32>
   %before = arith.cmpi sle, %key, %query : tensor<?x?x?xi32>
   %seen = arith.ori %first, %before : tensor<?x?x?xi1>"""
+#: A number of the call, and of each matrix.
+PADDED = "%seen = arith.cmpi slt, %key, %ns : tensor<?x?x?xi32>"
+SHIFTED = "%seen = arith.cmpi sle, %key, %last : tensor<?x?x?xi32>"
+NUMBERS = {"padded": 50, "shifted": 30, "shifted back": -20}
+#: Such that what is added to it wraps around.
+LARGE = 2**31 - 50
 MASKS = {
     "causal": (CAUSAL, lambda query, key: key <= query),
     "aligned to the end": (LAST, lambda query, key: key <= query + 37),
     "window": (WINDOW, lambda query, key: (key > query - 40) & (key < query + 9)),
+    "padded": (PADDED, lambda query, key: (key < 50) & (query >= 0)),
+    "shifted": (SHIFTED, lambda query, key: key <= query + 30),
+    "shifted back": (SHIFTED, lambda query, key: key <= query - 20),
     "all": (OTHERS, None),
 }
 
@@ -116,6 +127,7 @@ def test_visited_tiles(name, kind, is_emulated):
         "q": (kind, floats.random(kind, (len(tiles), queries, 16), 1)),
         "k": (kind, floats.random(kind, (len(tiles), keys, 16), 2)),
         "v": (kind, values),
+        "n": ("i32", np.full((len(tiles), 1, 1), NUMBERS.get(name, 0))),
     }
     with Files() as files:
         done = execute(
@@ -130,7 +142,29 @@ def test_visited_tiles(name, kind, is_emulated):
     seen = np.ones((queries, keys), bool)
     if sees:
         seen = sees(np.arange(queries)[:, None], np.arange(keys)[None])
+    # A query that sees no key has NaN for its result in any case.
+    rows_seen = seen.any(1)
     for part in split(queries, rows):
-        visited = np.isnan(result[:, part]).all((1, 2))
-        assert (visited == np.isnan(result[:, part]).any((1, 2))).all()
+        shown = result[:, part][:, rows_seen[part]]
+        if shown.shape[1] == 0:
+            continue
+        visited = np.isnan(shown).all((1, 2))
+        assert (visited == np.isnan(shown).any((1, 2))).all()
         assert visited.tolist() == [seen[part, tile].any() for tile in tiles]
+
+
+def test_numbers_that_wrap_around():
+    """The last 40 queries have a sum below 0, and see no key."""
+    source = SOURCE.format(t="f32", mask=SHIFTED)
+    inputs = {
+        "q": ("f32", floats.random("f32", (1, 90, 16), 1)),
+        "k": ("f32", floats.random("f32", (1, 120, 16), 2)),
+        "v": ("f32", floats.random("f32", (1, 120, 16), 3)),
+        "n": ("i32", np.full((1, 1, 1), LARGE)),
+    }
+    with Files() as files:
+        output = f"--output=result0={files.path('result0')}"
+        done = execute(source, *files.inputs(inputs), output)
+        assert done.returncode == 0, done.stderr
+        result = floats.decode("f32", files.load("result0", "f32"))
+    assert np.isnan(result[0]).any(1).tolist() == [query >= 50 for query in range(90)]

@@ -42,14 +42,33 @@ func.func @log_sum_exp(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x
   return %o, %lse : tensor<?x64xf32>, tensor<?x1xf32>
 }
 
-// A factor that is needed as a whole lies in memory, rounded.
-// CHECK-LABEL: tile.kernel @returned_kernel0(
-// CHECK: arith.truncf %{{.*}} : tensor<?x?xf32> to tensor<?x?xbf16>
-// CHECK-LABEL: tile.kernel @returned_kernel1(
-// CHECK: tile.dot %{{.*}} : tensor<?x?xbf16>, tensor<?x64xbf16>
+// The loop that goes along the rows of a factor leaves it for others as well,
+// unless it has to wait for a sum.
+// CHECK-LABEL: tile.kernel @returned_kernel(
+// CHECK-SAME: -> (tensor<?x64xf32>, tensor<?x?xf32>)
+// CHECK: %[[P:.*]] = math.exp
+// CHECK: tile.dot %[[P]], %{{.*}} : tensor<?x?xf32>, tensor<?x64xbf16>
+// CHECK-NOT: tile.kernel
+// CHECK: func.func @returned(
 func.func @returned(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64xbf16>) -> (tensor<?x64xf32>, tensor<?x?xf32>) {
   %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
   %p = math.exp %s : tensor<?x?xf32>
+  %o = tile.dot %p, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
+  return %o, %p : tensor<?x64xf32>, tensor<?x?xf32>
+}
+
+// Powers over their sum, needed as a whole, lie in memory, rounded for the
+// product.
+// CHECK-LABEL: tile.kernel @powers_kernel1(
+// CHECK: arith.truncf %{{.*}} : tensor<?x?xf32> to tensor<?x?xbf16>
+// CHECK-LABEL: tile.kernel @powers_kernel2(
+// CHECK: tile.dot %{{.*}} : tensor<?x?xbf16>, tensor<?x64xbf16>
+func.func @powers(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64xbf16>) -> (tensor<?x64xf32>, tensor<?x?xf32>) {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
+  %e = math.exp %s : tensor<?x?xf32>
+  %l = tile.reduce add %e : tensor<?x?xf32> -> tensor<?x1xf32>
+  %ls = tile.broadcast %l like %s : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %p = arith.divf %e, %ls : tensor<?x?xf32>
   %o = tile.dot %p, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
   return %o, %p : tensor<?x64xf32>, tensor<?x?xf32>
 }

@@ -5,6 +5,7 @@ values and gradients, and columns whose size only a call knows."""
 
 import math
 import pathlib
+import re
 
 import bastile
 import pytest
@@ -93,6 +94,38 @@ def with_log_sum_torch(q, k, v):
     return torch.softmax(s, -1) @ v * torch.logsumexp(s, -1, keepdim=True)
 
 
+def biased(q, k, v, bias):
+    """The bias has a number for each score, and so has its gradient."""
+    return F.softmax(scores(q, k) + bias) @ v
+
+
+def biased_torch(q, k, v, bias):
+    return torch.softmax(scores(q, k) + bias, -1) @ v
+
+
+def mixed(q, k, v):
+    """Two softmaxes in one left factor."""
+    s = scores(q, k)
+    return (F.softmax(s) - 0.3 * F.softmax(-s)) @ v
+
+
+def mixed_torch(q, k, v):
+    s = scores(q, k)
+    return (torch.softmax(s, -1) - 0.3 * torch.softmax(-s, -1)) @ v
+
+
+def sloped(q, k, v):
+    s = scores(q, k)
+    return F.softmax(s - 0.1 * (F.iota(s, -2) - F.iota(s, -1))) @ v
+
+
+def sloped_torch(q, k, v):
+    s = scores(q, k)
+    query = torch.arange(s.shape[-2])[:, None]
+    key = torch.arange(s.shape[-1])[None]
+    return torch.softmax(s - 0.1 * (query - key), -1) @ v
+
+
 def squared(q, k, v):
     positive = F.relu(scores(q, k))
     return (positive * positive) @ v
@@ -132,6 +165,9 @@ FORMULAS = {
         (with_sink, with_sink_torch),
         (windowed, windowed_torch),
         (with_log_sum, with_log_sum_torch),
+        (biased, biased_torch),
+        (mixed, mixed_torch),
+        (sloped, sloped_torch),
         (squared, squared_torch),
         (normalized, normalized_torch),
         (two_softmaxes, two_softmaxes_torch),
@@ -169,7 +205,56 @@ def test_values_and_gradients(name, dtype):
         shapes = [(2, 3, queries, 64), (2, 3, keys, 64), (2, 3, keys, 64)]
         if name == "with_sink":
             shapes.append((1, 3, 1, 1))
+        if name == "biased":
+            shapes.append((1, 3, queries, keys))
         check(compiled, expected, dtype, shapes)
+
+
+#: Formulas of which a backward needs something as large as the scores in memory.
+IN_MEMORY = {"biased", "normalized", "mixed"}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_what_kernels_leave(name):
+    """No kernel leaves anything for each query and key, forward or backward."""
+    shapes = [(2, 3, 70, 64), (2, 3, 129, 64), (2, 3, 129, 64)]
+    shapes += [(1, 3, 1, 1)] if name == "with_sink" else []
+    shapes += [(1, 3, 70, 129)] if name == "biased" else []
+    compiled = bastile.compile(FORMULAS[name][0])
+    operands = [torch.randn(s, dtype=torch.bfloat16) for s in shapes]
+    compiled(*[x.requires_grad_() for x in operands])
+    (kernel,) = compiled.kernels
+    found = re.findall(r"tile.kernel @.* -> (.*) \{\n", kernel.mlir("fused"))
+    assert len(found) >= 3
+    left = re.findall(r"tensor<[x?\d]*x(?:\?|129)x[a-z]+\d+>", " ".join(found))
+    assert bool(left) == (name in IN_MEMORY)
+    if name == "biased":
+        assert left == ["tensor<?x?x?x129xf32>", "tensor<1x?x?x129xbf16>"]
+
+
+def test_rows_that_see_nothing():
+    """The first three queries see no key: their softmax is NaN, and so are the gradients
+    of all values, which it multiplies."""
+
+    def formula(q, k, v):
+        s = scores(q, k)
+        seen = F.iota(s, -1) <= F.iota(s, -2) - 3
+        return F.softmax(F.where(seen, s, -math.inf)) @ v
+
+    def expected(q, k, v):
+        s = scores(q, k)
+        seen = torch.ones_like(s, dtype=torch.bool).tril(-3)
+        return torch.softmax(s.masked_fill(~seen, -math.inf), -1) @ v
+
+    results = []
+    for function in (bastile.compile(formula), expected):
+        torch.manual_seed(0)
+        operands = [torch.randn(1, 1, n, 64).requires_grad_() for n in (140, 137, 137)]
+        result = function(*operands)
+        result.backward(torch.randn(result.shape))
+        results.append([result, *(x.grad for x in operands)])
+    for mine, other in zip(*results):
+        torch.testing.assert_close(mine, other, equal_nan=True, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("lengths", [(1, 9), (9, 1)])

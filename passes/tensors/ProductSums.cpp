@@ -1,0 +1,212 @@
+//===- ProductSums.cpp - Row sums of products, by shorter rows ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/tensors/ProductSums.h"
+
+#include "dialect/Expression.h"
+#include "dialect/Rows.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace bastile;
+using tile::Expr;
+
+namespace {
+
+/// A factor or divisor of a term. Numbers that are repeated along the row stand
+/// for what is repeated, and equal constants for each other.
+struct Atom {
+  Value value;
+  Attribute constant;
+  bool divides = false;
+
+  bool operator==(const Atom &other) const {
+    return divides == other.divides &&
+           (constant ? constant == other.constant : value == other.value);
+  }
+  /// Whether each row has one number of it.
+  bool isOfRow() const {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return constant || !type || type.getShape().back() == 1;
+  }
+};
+
+/// Where a select has a term; it has 0 elsewhere.
+struct Shown {
+  Value condition;
+  bool isTrue;
+
+  bool operator==(const Shown &other) const {
+    return condition == other.condition && isTrue == other.isTrue;
+  }
+};
+
+/// A term of a sum as a product.
+struct Factors {
+  SmallVector<Atom> atoms;
+  SmallVector<Shown, 2> shown;
+  bool isNegative = false;
+
+  explicit Factors(Value term);
+  /// Takes the atoms of `other` out. Returns whether all of them were there,
+  /// and both are 0 in the same places.
+  bool divideBy(const Factors &other);
+
+private:
+  void add(Value value, bool divides);
+};
+
+} // namespace
+
+static bool isZero(Value value) {
+  if (auto broadcast = value.getDefiningOp<tile::BroadcastOp>())
+    value = broadcast.getSource();
+  return matchPattern(value, m_AnyZeroFloat());
+}
+
+static Atom getAtom(Value value, bool divides) {
+  while (auto broadcast = value.getDefiningOp<tile::BroadcastOp>()) {
+    auto source = dyn_cast<RankedTensorType>(broadcast.getSource().getType());
+    if (source && (source.getShape().back() != 1 ||
+                   source.getRank() != broadcast.getType().getRank()))
+      break;
+    value = broadcast.getSource();
+  }
+  Atom atom{value, Attribute(), divides};
+  matchPattern(value, m_Constant(&atom.constant));
+  if (auto elements = dyn_cast_if_present<DenseElementsAttr>(atom.constant))
+    atom.constant =
+        elements.isSplat() ? elements.getSplatValue<Attribute>() : Attribute();
+  return atom;
+}
+
+Factors::Factors(Value term) { add(term, /*divides=*/false); }
+
+void Factors::add(Value value, bool divides) {
+  constexpr size_t kMostAtoms = 16;
+  SmallVector<std::pair<Value, bool>> pending{{value, divides}};
+  while (!pending.empty() && atoms.size() + pending.size() < kMostAtoms) {
+    auto [next, isDivisor] = pending.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    auto select = dyn_cast_if_present<arith::SelectOp>(op);
+    if (isa_and_present<arith::MulFOp, arith::DivFOp>(op)) {
+      pending.push_back({op->getOperand(0), isDivisor});
+      pending.push_back(
+          {op->getOperand(1), isDivisor != isa<arith::DivFOp>(op)});
+    } else if (isa_and_present<arith::NegFOp>(op)) {
+      isNegative = !isNegative;
+      pending.push_back({op->getOperand(0), isDivisor});
+    } else if (select && !isDivisor &&
+               (isZero(select.getFalseValue()) ||
+                isZero(select.getTrueValue()))) {
+      const bool isTrue = isZero(select.getFalseValue());
+      if (Shown own{select.getCondition(), isTrue};
+          !llvm::is_contained(shown, own))
+        shown.push_back(own);
+      pending.push_back(
+          {isTrue ? select.getTrueValue() : select.getFalseValue(), isDivisor});
+    } else {
+      atoms.push_back(getAtom(next, isDivisor));
+    }
+  }
+  for (auto [left, isDivisor] : pending)
+    atoms.push_back(getAtom(left, isDivisor));
+}
+
+bool Factors::divideBy(const Factors &other) {
+  if (shown.size() != other.shown.size() ||
+      !llvm::all_of(other.shown, [&](const Shown &own) {
+        return llvm::is_contained(shown, own);
+      }))
+    return false;
+  for (const Atom &atom : other.atoms) {
+    auto *it = llvm::find(atoms, atom);
+    if (it == atoms.end())
+      return false;
+    atoms.erase(it);
+  }
+  isNegative ^= other.isNegative;
+  return true;
+}
+
+/// Whether `other` sums over the columns of `right` the products of another
+/// left factor with it, whose rows `dot` sums over, for the same matrices.
+static bool multipliesAcross(tile::DotOp dot, tile::DotOp other) {
+  auto left = cast<RankedTensorType>(dot.getA().getType());
+  auto others = cast<RankedTensorType>(other.getA().getType());
+  return dot.getB() == other.getB() && dot.getContract()[0] == 1 &&
+         other.getContract()[0] == 1 &&
+         dot.getContract()[1] == 1 - other.getContract()[1] &&
+         left.getShape() == other.getSumType().getShape() &&
+         others.getShape() == dot.getSumType().getShape();
+}
+
+/// The product `dot`, or what it is rounded to ahead of `op` anyway.
+static Value getRounded(tile::DotOp dot, Operation *op) {
+  for (Operation *user : dot->getUsers())
+    if (isa<arith::TruncFOp>(user) && user->isBeforeInBlock(op))
+      return user->getResult(0);
+  return dot.getResult();
+}
+
+/// The number of each row that `atom` is, in the shape of `statistic`.
+static Expr repeatLike(ImplicitLocOpBuilder &builder, const Atom &atom,
+                       const Expr &statistic) {
+  if (auto number = dyn_cast_if_present<FloatAttr>(atom.constant))
+    return statistic.constant(number.getValueAsDouble());
+  if (isa<RankedTensorType>(atom.value.getType()))
+    return Expr(builder, atom.value).like(statistic);
+  return Expr(builder,
+              tile::BroadcastOp::create(builder, statistic.getType(),
+                                        atom.value, statistic.getValue()));
+}
+
+/// The sum of `reduce` over shorter rows, built in front of it; null if it has
+/// none.
+static Value shorten(tile::ReduceOp reduce,
+                     const DenseSet<Operation *> &products) {
+  const Factors term(reduce.getInput());
+  for (const Atom &atom : term.atoms) {
+    auto across = atom.value.getDefiningOp<tile::DotOp>();
+    if (!across || atom.divides)
+      continue;
+    for (Operation *user : across.getB().getUsers()) {
+      auto dot = dyn_cast<tile::DotOp>(user);
+      if (!products.contains(user) || dot.getB() != across.getB() ||
+          !multipliesAcross(dot, across))
+        continue;
+      Factors rest = term;
+      rest.atoms.erase(llvm::find(rest.atoms, atom));
+      if (!rest.divideBy(Factors(dot.getA())) ||
+          !llvm::all_of(rest.atoms, std::mem_fn(&Atom::isOfRow)))
+        continue;
+      ImplicitLocOpBuilder builder(reduce.getLoc(), reduce);
+      Expr sum = rowSum(Expr(builder, across.getA()) *
+                        Expr(builder, getRounded(dot, reduce)));
+      for (const Atom &number : rest.atoms) {
+        Expr factor = repeatLike(builder, number, sum);
+        sum = number.divides ? sum / factor : sum * factor;
+      }
+      return (rest.isNegative ? -sum : sum).getValue();
+    }
+  }
+  return Value();
+}
+
+void bastile::shortenProductSums(func::FuncOp func,
+                                 const DenseSet<Operation *> &products,
+                                 MutableArrayRef<Value> values) {
+  if (products.empty())
+    return;
+  for (auto reduce :
+       llvm::make_early_inc_range(func.front().getOps<tile::ReduceOp>()))
+    if (reduce.getKind() == tile::ReduceKind::Add && isRowReduction(reduce))
+      if (Value sum = shorten(reduce, products)) {
+        llvm::replace(values, Value(reduce.getResult()), sum);
+        reduce.replaceAllUsesWith(sum);
+        reduce.erase();
+      }
+}

@@ -1,0 +1,145 @@
+//===- LowerTransposedLoad.cpp - Tiles across the rows of operands --------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Loads of tiles whose rows are the columns of an operand, in programs over
+// named dimensions. Neighbours in a row of the tile lie in different rows of
+// the operand, so that each thread loads its elements one by one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/LowerTiles.h"
+
+#include "dialect/ElementBytes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/fragments/FragmentPosition.h"
+#include "passes/fragments/OperandTile.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// Loads the elements of one tile.
+class TransposedLoader {
+public:
+  TransposedLoader(OpBuilder &builder, tile::LoadOp op, ValueRange parts,
+                   ArrayRef<ValueRange> indices)
+      : builder(builder), op(op), loc(op.getLoc()),
+        tile(cast<RankedTensorType>(op.getType())),
+        memory(builder, op, cast<MemRefType>(op.getMemref().getType()), parts,
+               indices),
+        zero(createConstantPiece(builder, loc, tile.getElementType(),
+                                 builder.getZeroAttr(tile.getElementType()))) {}
+
+  SmallVector<Value> loadFragments(tile::MmaAttr layout);
+  SmallVector<Value> loadBlocks(tile::BlockedAttr layout);
+
+private:
+  Value loadPiece(Value row, Value column);
+  Value loadElement(Value row, Value column);
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value add(Value lhs, Value rhs) {
+    return arith::AddIOp::create(builder, loc, lhs, rhs);
+  }
+  bool hasRows() const { return tile.getDimSize(0) != 1; }
+  bool hasColumns() const { return tile.getDimSize(1) != 1; }
+
+  OpBuilder &builder;
+  tile::LoadOp op;
+  Location loc;
+  RankedTensorType tile;
+  const OperandTile memory;
+  Value zero;
+};
+
+} // namespace
+
+/// Of what the program does not write, threads of a GPU read some element in
+/// place of one that lies beyond the operand, without a branch.
+Value TransposedLoader::loadElement(Value row, Value column) {
+  Value operandRow = memory.row ? add(memory.row, column) : Value();
+  Value operandColumn = add(memory.column, row);
+  Value inside = memory.isInside(builder, loc, operandRow, operandColumn);
+  Value address =
+      memory.getAddress(builder, loc, operandRow, operandColumn, inside);
+  const auto bytes = static_cast<unsigned>(getElementBytes(tile));
+  if (!op.getInvariant() || !getFragmentLayout(tile))
+    return loadIf(builder, loc, inside, zero, address, bytes);
+  Value loaded = bastile::loadPiece(builder, loc, tile.getElementType(),
+                                    address, bytes, /*isInvariant=*/true);
+  return arith::SelectOp::create(builder, loc, inside, loaded, zero);
+}
+
+/// The piece whose first element is at `row` and `column` of the tile.
+Value TransposedLoader::loadPiece(Value row, Value column) {
+  auto type = dyn_cast<VectorType>(getPieceType(tile));
+  if (!type)
+    return loadElement(row, column);
+  SmallVector<Value> elements;
+  for (int64_t element = 0; element < type.getNumElements(); ++element)
+    elements.push_back(loadElement(row, add(column, constant(element))));
+  return vector::FromElementsOp::create(builder, loc, type, elements);
+}
+
+SmallVector<Value> TransposedLoader::loadFragments(tile::MmaAttr layout) {
+  FragmentPosition position(builder, op, layout);
+  ArrayRef<int64_t> shape = tile.getShape();
+  SmallVector<Value> pieces(layout.getNumPieces(shape));
+  for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
+    for (int64_t half = 0; half < layout.getRowsPerRepeat(shape); ++half)
+      for (int64_t chunk = 0; chunk < layout.getChunks(shape); ++chunk)
+        pieces[layout.getPiece(shape, repeat, chunk, half)] =
+            loadPiece(hasRows() ? position.getRow(repeat, half) : constant(0),
+                      hasColumns() ? position.getColumn(chunk) : constant(0));
+  return pieces;
+}
+
+SmallVector<Value> TransposedLoader::loadBlocks(tile::BlockedAttr layout) {
+  const ThreadPosition thread = getThreadPosition(builder, loc, layout);
+  SmallVector<Value> pieces;
+  for (int64_t i = 0; i < layout.getRowRepeats(tile.getShape()); ++i)
+    for (int64_t j = 0; j < layout.getColumnRepeats(tile.getShape()); ++j)
+      pieces.push_back(loadPiece(
+          hasRows() ? add(thread.row, constant(i * layout.getThreadRows()))
+                    : constant(0),
+          hasColumns() ? getPieceColumn(builder, loc, tile, j) : constant(0)));
+  return pieces;
+}
+
+namespace {
+
+/// This pattern comes ahead of those for tiles along rows.
+constexpr unsigned kBenefit = 3;
+
+struct LoadTransposed : public OpConversionPattern<tile::LoadOp> {
+  LoadTransposed(const TypeConverter &converter, MLIRContext *context)
+      : OpConversionPattern(converter, context, kBenefit) {}
+
+  LogicalResult
+  matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!op.getTransposed())
+      return failure();
+    TransposedLoader loader(rewriter, op, adaptor.getMemref(),
+                            adaptor.getIndices());
+    tile::MmaAttr fragments = getFragmentLayout(op.getType());
+    rewriter.replaceOpWithMultiple(
+        op,
+        {ValueRange(fragments ? loader.loadFragments(fragments)
+                              : loader.loadBlocks(getLayout(op.getType())))});
+    return success();
+  }
+};
+
+} // namespace
+
+void bastile::populateTransposedLoadPatterns(const TypeConverter &converter,
+                                             RewritePatternSet &patterns) {
+  patterns.add<LoadTransposed>(converter, patterns.getContext());
+}
