@@ -88,8 +88,12 @@ int64_t KernelSpace::getGroup(Value value) const {
 }
 
 int64_t KernelSpace::getPieces(Value value) const {
-  const tile::SpaceDimension *own = getColumns(value);
-  return own ? own->pieces : 1;
+  if (const tile::SpaceDimension *own = getColumns(value))
+    return own->pieces;
+  ArrayRef<Attribute> projection = getProjection(value);
+  return columns || projection.empty()
+             ? 1
+             : cast<IntegerAttr>(projection.back()).getInt();
 }
 
 SmallVector<int64_t> KernelSpace::getGroups() const {

@@ -76,7 +76,7 @@ public:
   /// the columns, or has one number for each row.
   int64_t getGroup(mlir::Value value) const;
   /// How many pieces the rows of `value` consist of; 1 where they go along the
-  /// columns themselves.
+  /// columns themselves. Without columns, each element is a piece.
   int64_t getPieces(mlir::Value value) const;
   /// The sizes of the groups of columns that values have elements for.
   llvm::SmallVector<int64_t> getGroups() const;

@@ -13,7 +13,6 @@
 using namespace mlir;
 using namespace bastile;
 
-/// The projections of what `block` returns, and of the results of its ops.
 SmallVector<tile::SpaceDimension> DimensionList::takeSorted() {
   auto getDepth = [&](const tile::SpaceDimension &dimension) {
     int64_t depth = 0;
