@@ -122,11 +122,11 @@ func.func @statistic(%x: tensor<?x?x8xf32>, %y: tensor<?x?x8xf32>) -> tensor<?x?
 // No product is kept for the sizes of what is repeated beside it: the rows of its
 // left factor are as many.
 // CHECK-LABEL: func @sizes_of_product(
-// CHECK-SAME:      -> (tensor<?x4xbf16>, tensor<?x8xbf16> {tile.name = "saved0"})
+// CHECK-SAME:      -> (tensor<?x300xbf16>, tensor<?x8xbf16> {tile.name = "saved0"})
 // CHECK-LABEL: func @sizes_of_product_backward(
 // CHECK-NOT:     saved1
-func.func @sizes_of_product(%x: tensor<?x16xbf16>, %w: tensor<8x16xbf16>, %b: tensor<8xf32>, %v: tensor<4x8xbf16>)
-    -> tensor<?x4xbf16> {
+func.func @sizes_of_product(%x: tensor<?x16xbf16>, %w: tensor<8x16xbf16>, %b: tensor<8xf32>, %v: tensor<300x8xbf16>)
+    -> tensor<?x300xbf16> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x16xbf16>, tensor<8x16xbf16> -> tensor<?x8xf32>
   %1 = tile.broadcast %b like %0 : tensor<8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
   %2 = arith.addf %0, %1 : tensor<?x8xf32>
@@ -137,7 +137,7 @@ func.func @sizes_of_product(%x: tensor<?x16xbf16>, %w: tensor<8x16xbf16>, %b: te
   %6 = arith.addf %4, %5 : tensor<?x8xf32>
   %7 = arith.divf %4, %6 : tensor<?x8xf32>
   %8 = arith.truncf %7 : tensor<?x8xf32> to tensor<?x8xbf16>
-  %9 = tile.dot %8, %v contract [1, 1] : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
-  %10 = arith.truncf %9 : tensor<?x4xf32> to tensor<?x4xbf16>
-  return %10 : tensor<?x4xbf16>
+  %9 = tile.dot %8, %v contract [1, 1] : tensor<?x8xbf16>, tensor<300x8xbf16> -> tensor<?x300xf32>
+  %10 = arith.truncf %9 : tensor<?x300xf32> to tensor<?x300xbf16>
+  return %10 : tensor<?x300xbf16>
 }

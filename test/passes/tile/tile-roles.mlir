@@ -74,13 +74,14 @@ func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512
 // -----
 
 // Where the left factor is computed, the rows of inner products are copied once
-// for a tile, and both right factors have stages of their own. Three warpgroups
+// for a tile, those of the next tile ahead of time, and both right factors have
+// stages of their own. Three warpgroups
 // have 64 rows each.
 // CHECK-LABEL: tile.program @attention_kernel(
 // CHECK-SAME:      schedule = #tile.matmul<rows = 192, columns = 64, depth = 128, threads = 512, vector = 2, stages = 2, roles = 2, cluster = 1>
-// CHECK:         %[[Q:.*]] = tile.buffer {offset = 0 : i64} : memref<1x192x64xbf16
-// CHECK:         %[[K:.*]] = tile.buffer {offset = 24576 : i64} : memref<2x128x64xbf16
-// CHECK:         %[[V:.*]] = tile.buffer {offset = 57344 : i64} : memref<2x128x64xbf16
+// CHECK:         %[[Q:.*]] = tile.buffer {offset = 0 : i64} : memref<2x192x64xbf16
+// CHECK:         %[[K:.*]] = tile.buffer {offset = 49152 : i64} : memref<2x128x64xbf16
+// CHECK:         %[[V:.*]] = tile.buffer {offset = 81920 : i64} : memref<2x128x64xbf16
 // CHECK:         tile.roles warps [4, 12] threads [1, 384] registers [32, 160]
 // CHECK:           tile.copy_box {{.*}} to %[[Q]]
 // CHECK:           scf.for
