@@ -6,12 +6,74 @@
 
 #include "passes/tensors/RoundFactors.h"
 
+#include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/analysis/StreamedFactors.h"
 
 using namespace mlir;
 using namespace bastile;
+
+/// Whether `value` repeats one number for each row of a tensor, or for all.
+static bool repeatsStatistic(Value value) {
+  auto broadcast = value.getDefiningOp<tile::BroadcastOp>();
+  if (!broadcast || broadcast.repeatsRows())
+    return false;
+  auto source = dyn_cast<RankedTensorType>(broadcast.getSource().getType());
+  return source && source.getRank() == broadcast.getType().getRank() &&
+         source.getShape().back() == 1;
+}
+
+/// Whether `dot` multiplies `left` along its rows, which are those of its
+/// result, and rounds it to the type `element`.
+static bool roundsRows(tile::DotOp dot, Value left, Type element) {
+  return dot.getA() == left && dot.getB() != left &&
+         dot.getFactorType() == element && dot.getContract()[0] == 1 &&
+         cast<RankedTensorType>(left.getType()).getShape().drop_back() ==
+             dot.getSumType().getShape().drop_back();
+}
+
+/// Takes factors of rows out of left factors that are rounded by their products
+/// alone: (s x) W = s (x W), where x needs no rounding and is in memory as it
+/// is.
+static void moveRowFactors(func::FuncOp func) {
+  for (Operation &op : llvm::make_early_inc_range(func.front())) {
+    if (!isa<arith::MulFOp, arith::DivFOp>(op) || op.use_empty())
+      continue;
+    Value left = op.getResult(0);
+    const unsigned scale = repeatsStatistic(op.getOperand(1)) ? 1 : 0;
+    auto wide = op.getOperand(1 - scale).getDefiningOp<arith::ExtFOp>();
+    if (!wide || !repeatsStatistic(op.getOperand(scale)) ||
+        (isa<arith::DivFOp>(op) && scale == 0))
+      continue;
+    Type element = getElementTypeOrSelf(wide.getIn().getType());
+    if (!llvm::all_of(op.getUsers(), [&](Operation *user) {
+          auto dot = dyn_cast<tile::DotOp>(user);
+          return dot && roundsRows(dot, left, element);
+        }))
+      continue;
+    auto repeated = op.getOperand(scale).getDefiningOp<tile::BroadcastOp>();
+    for (Operation *user : llvm::make_early_inc_range(op.getUsers())) {
+      auto dot = cast<tile::DotOp>(user);
+      dot.getAMutable().assign(wide.getIn());
+      OpBuilder builder(dot->getContext());
+      builder.setInsertionPointAfter(dot);
+      Value factor =
+          tile::BroadcastOp::create(builder, op.getLoc(), dot.getSumType(),
+                                    repeated.getSource(), dot.getResult());
+      Operation *scaled = builder.clone(op);
+      scaled->setOperand(scale, factor);
+      scaled->setOperand(1 - scale, dot.getResult());
+      scaled->getResult(0).setType(dot.getType());
+      dot.getResult().replaceUsesWithIf(
+          scaled->getResult(0), [&](OpOperand &use) {
+            return use.getOwner() != scaled &&
+                   use.getOwner() != factor.getDefiningOp();
+          });
+    }
+    op.erase();
+  }
+}
 
 void bastile::roundFactors(func::FuncOp func) {
   auto isRounded = [](tile::DotOp dot, unsigned index) {
@@ -24,6 +86,7 @@ void bastile::roundFactors(func::FuncOp func) {
       dots.push_back(dot);
   if (dots.empty())
     return;
+  moveRowFactors(func);
   const DenseSet<Operation *> streamed = findStreamedOps(func).products;
   for (tile::DotOp dot : dots)
     for (unsigned index : {0, 1}) {

@@ -14,7 +14,9 @@ class FuncOp;
 namespace bastile {
 
 /// Rounds the float32 factors of products of narrower types, as far as they are
-/// not streamed: then they lie in memory in the narrower type.
+/// not streamed: then they lie in memory in the narrower type. What is rounded
+/// by products alone, and is a row of such a type times a number, is that row,
+/// and the number a factor of the products.
 void roundFactors(mlir::func::FuncOp func);
 
 } // namespace bastile

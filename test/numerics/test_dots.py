@@ -156,6 +156,23 @@ func.func @f(%x: tensor<?x64xbf16>, %w: tensor<192x64xbf16>, %v: tensor<64x96xbf
 }
 """
 
+#: A norm without a weight ahead of two products, which round what it computes.
+NORMED = """
+func.func @f(%x: tensor<?x40xbf16>, %w: tensor<24x40xbf16>, %v: tensor<24x40xbf16>) -> tensor<?x24xf32> {
+  %x32 = arith.extf %x : tensor<?x40xbf16> to tensor<?x40xf32>
+  %q = arith.mulf %x32, %x32 : tensor<?x40xf32>
+  %s = tile.reduce add %q : tensor<?x40xf32> -> tensor<?x1xf32>
+  %r = math.rsqrt %s : tensor<?x1xf32>
+  %rb = tile.broadcast %r like %x : tensor<?x1xf32>, tensor<?x40xbf16> -> tensor<?x40xf32>
+  %n = arith.mulf %x32, %rb : tensor<?x40xf32>
+  %0 = tile.dot %n, %w contract [1, 1] : tensor<?x40xf32>, tensor<24x40xbf16> -> tensor<?x24xf32>
+  %1 = tile.dot %n, %v contract [1, 1] : tensor<?x40xf32>, tensor<24x40xbf16> -> tensor<?x24xf32>
+  %2 = math.tanh %0 : tensor<?x24xf32>
+  %3 = arith.mulf %2, %1 : tensor<?x24xf32>
+  return %3 : tensor<?x24xf32>
+}
+"""
+
 #: Rows that are joined, and then multiplied and returned as well.
 JOINED = """
 func.func @f(%x: tensor<?x32xf32>, %y: tensor<?x32xf32>, %w: tensor<64x64xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>) {
@@ -199,6 +216,8 @@ func.func @f(%x: tensor<?x64xf32>, %w: tensor<64x33xf32>) -> (tensor<?x33xf32>, 
     "source, shape",
     [
         (MLP, "x=2x9x64"),
+        (NORMED, "x=33x40"),
+        (NORMED, "x=1x40"),
         (PACKED.replace("SIDE", ""), "x=37x64"),
         (PACKED.replace("SIDE", "interleaved "), "x=37x64"),
         (JOINED, "x=37x32"),

@@ -389,3 +389,59 @@ func.func @recomputed(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> (tensor
   %8 = tile.reduce add %7 : tensor<?x512xf32> -> tensor<?x1xf32>
   return %4, %8 : tensor<?x512xbf16>, tensor<?x1xf32>
 }
+
+// -----
+
+// A factor of rows, such as a norm's, stands behind the product that would round
+// what it multiplies: the rows are read as they are in memory.
+// CHECK-LABEL: tile.kernel @row_factor_kernel0(
+// CHECK-SAME:      -> tensor<?x1xf32>
+// CHECK:         tile.reduce add
+// CHECK:       tile.kernel @row_factor_kernel1(
+// CHECK:         %[[P:.*]] = tile.dot {{.*}} : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
+// CHECK:         %[[S:.*]] = tile.broadcast {{.*}} -> tensor<?x4xf32>
+// CHECK:         arith.mulf %[[P]], %[[S]]
+func.func @row_factor(%x: tensor<?x8xbf16>, %w: tensor<4x8xbf16>) -> tensor<?x4xf32> {
+  %0 = arith.extf %x : tensor<?x8xbf16> to tensor<?x8xf32>
+  %1 = arith.mulf %0, %0 : tensor<?x8xf32>
+  %2 = tile.reduce add %1 : tensor<?x8xf32> -> tensor<?x1xf32>
+  %3 = math.rsqrt %2 : tensor<?x1xf32>
+  %4 = tile.broadcast %3 like %x : tensor<?x1xf32>, tensor<?x8xbf16> -> tensor<?x8xf32>
+  %5 = arith.mulf %0, %4 : tensor<?x8xf32>
+  %6 = tile.dot %5, %w contract [1, 1] : tensor<?x8xf32>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  return %6 : tensor<?x4xf32>
+}
+
+// -----
+
+// Rows that the formula itself rounds are multiplied rounded.
+// CHECK-LABEL: tile.kernel @rounded_rows_kernel0(
+// CHECK-SAME:      -> tensor<?x8xbf16>
+// CHECK:         arith.mulf
+// CHECK:         arith.truncf
+// CHECK-LABEL: tile.kernel @rounded_rows_kernel1(
+// CHECK-NOT:     arith.mulf
+func.func @rounded_rows(%x: tensor<?x8xbf16>, %s: tensor<?x1xf32>, %w: tensor<4x8xbf16>) -> tensor<?x4xf32> {
+  %0 = arith.extf %x : tensor<?x8xbf16> to tensor<?x8xf32>
+  %1 = tile.broadcast %s like %x : tensor<?x1xf32>, tensor<?x8xbf16> -> tensor<?x8xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x8xf32>
+  %3 = arith.truncf %2 : tensor<?x8xf32> to tensor<?x8xbf16>
+  %4 = tile.dot %3, %w contract [1, 1] : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  return %4 : tensor<?x4xf32>
+}
+
+// -----
+
+// Rows that are needed for more than products along them are in memory anyway.
+// CHECK-LABEL: tile.kernel @needed_rows_kernel0(
+// CHECK:         arith.divf
+// CHECK-LABEL: tile.kernel @needed_rows_kernel1(
+// CHECK-NOT:     arith.divf
+func.func @needed_rows(%x: tensor<?x8xbf16>, %s: tensor<?x1xf32>, %w: tensor<4x8xbf16>)
+    -> (tensor<?x4xf32>, tensor<?x8xf32>) {
+  %0 = arith.extf %x : tensor<?x8xbf16> to tensor<?x8xf32>
+  %1 = tile.broadcast %s like %x : tensor<?x1xf32>, tensor<?x8xbf16> -> tensor<?x8xf32>
+  %2 = arith.divf %0, %1 : tensor<?x8xf32>
+  %3 = tile.dot %2, %w contract [1, 1] : tensor<?x8xf32>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  return %3, %2 : tensor<?x4xf32>, tensor<?x8xf32>
+}

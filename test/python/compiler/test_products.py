@@ -240,6 +240,20 @@ def test_example_of_the_guide():
     check(names["mlp"], expected, torch.float32, (5, 16), (16,), (48, 16), (16, 24))
 
 
+def test_example_of_scales_in_the_guide():
+    root = pathlib.Path(__file__).resolve().parents[3]
+    text = (root / "docs/adding-an-op.md").read_text()
+    names = {}
+    exec(text.split("```python\n")[2].split("```")[0], names)
+    x, w = (
+        t.detach().to(torch.float8_e4m3fn)
+        for t in make(torch.float32, (5, 16), (7, 16))
+    )
+    rows, columns = (t.detach() for t in make(torch.float32, (5, 1), (7,)))
+    expected = (x.double() @ w.double().mT) * rows.double() * columns.double()
+    compare(names["scaled"](x, w, rows, columns), expected, torch.bfloat16)
+
+
 def test_op_of_a_fixed_number_of_rows_and_a_free_one():
     function = bastile.compile(lambda a, b, up: op.swiglu(a.mT @ b, up))
 

@@ -336,6 +336,6 @@ def test_example_of_the_guide():
     root = pathlib.Path(__file__).resolve().parents[3]
     text = (root / "docs/adding-an-op.md").read_text()
     names = {}
-    exec(text.split("```python\n")[2].split("```")[0], names)
+    exec(text.split("```python\n")[3].split("```")[0], names)
     shapes = [(2, 3, 40, 64)] * 3
     check(names["attention"], causal_torch, torch.float32, shapes)
