@@ -183,7 +183,7 @@ def compare(mine, expected, dtype, scale=None):
 def check(function, expected, dtype, shapes):
     generator = torch.Generator().manual_seed(0)
     operands = [torch.randn(s, generator=generator).to(dtype) for s in shapes]
-    exact = [x.double().requires_grad_() for x in operands]
+    exact = [x.double().clone().requires_grad_() for x in operands]
     operands = [x.requires_grad_() for x in operands]
     result, wanted = function(*operands), expected(*exact)
     assert result.shape == wanted.shape and result.dtype == dtype
@@ -230,6 +230,32 @@ def test_what_kernels_leave(name):
     assert bool(left) == (name in IN_MEMORY)
     if name == "biased":
         assert left == ["tensor<?x?x?x129xf32>", "tensor<1x?x?x129xbf16>"]
+
+
+def test_gradient_of_a_slope():
+    """The loop over keys that adds up the gradient of queries adds up that of a number
+    for each head as well."""
+
+    def formula(q, k, v, slope):
+        s = scores(q, k)
+        return F.softmax(s - slope * (F.iota(s, -2) - F.iota(s, -1))) @ v
+
+    def expected(q, k, v, slope):
+        query = torch.arange(q.shape[-2])[:, None]
+        key = torch.arange(k.shape[-2])[None]
+        return torch.softmax(scores(q, k) - slope * (query - key), -1) @ v
+
+    compiled = bastile.compile(formula)
+    shapes = [(2, 3, 70, 64), (2, 3, 129, 64), (2, 3, 129, 64), (1, 3, 1, 1)]
+    check(compiled, expected, torch.float64, shapes)
+    fused = compiled.kernels[0].mlir("fused")
+    assert not re.findall(r"tile.kernel @.* -> .*x\?xf64>[,)]? \{\n", fused)
+
+
+def test_heads_that_share_keys():
+    """Gradients of keys and values are added up over the heads of a group."""
+    shapes = [(2, 3, 4, 70, 64), (2, 3, 1, 129, 64), (2, 3, 1, 129, 64)]
+    check(bastile.compile(causal), causal_torch, torch.float64, shapes)
 
 
 def test_rows_that_see_nothing():
