@@ -232,6 +232,26 @@ def test_what_kernels_leave(name):
         assert left == ["tensor<?x?x?x129xf32>", "tensor<1x?x?x129xbf16>"]
 
 
+def test_rows_that_begin_late():
+    """As long as a row has seen no key, its powers are relative to 0, and later to a
+    maximum far below."""
+
+    def formula(q, k, v):
+        s = scores(q, k) - 300
+        query, key = F.iota(s, -2), F.iota(s, -1)
+        seen = (key <= query) & (key > query - 4) & (query > 1)
+        largest = F.row_max(F.where(seen, s, -math.inf))
+        shift = F.where(largest > -1e30, largest, 0)
+        powers = F.where(seen, F.exp(F.where(seen, s, 0) - shift), 0)
+        total = F.row_sum(powers)
+        return F.where(total > 0, (powers @ v) / F.where(total > 0, total, 1), 0)
+
+    operands = [torch.randn(1, 2, 200, 64) for _ in range(3)]
+    result = bastile.compile(formula)(*operands)
+    expected = windowed_torch(*(x.double() for x in operands))
+    torch.testing.assert_close(result.double(), expected, rtol=1e-3, atol=1e-4)
+
+
 def test_gradient_of_a_slope():
     """The loop over keys that adds up the gradient of queries adds up that of a number
     for each head as well."""
