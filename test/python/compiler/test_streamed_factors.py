@@ -232,6 +232,25 @@ def test_what_kernels_leave(name):
         assert left == ["tensor<?x?x?x129xf32>", "tensor<1x?x?x129xbf16>"]
 
 
+@pytest.mark.parametrize("lengths", [(140, 129), (9, 7)])
+def test_queries_beyond_the_keys(lengths):
+    """What the mask shows behind the last key is no key."""
+    queries, keys = lengths
+    shapes = [(1, 2, queries, 64), (1, 2, keys, 64), (1, 2, keys, 64)]
+    check(bastile.compile(windowed), windowed_beyond, torch.float64, shapes)
+
+
+def windowed_beyond(q, k, v):
+    """The queries that see no key have 0."""
+    s = scores(q, k)
+    query = torch.arange(s.shape[-2])[:, None]
+    key = torch.arange(s.shape[-1])[None]
+    seen = (key <= query) & (key > query - 4) & (query > 1)
+    powers = torch.where(seen, torch.exp(torch.where(seen, s, 0)), 0)
+    total = powers.sum(-1, keepdim=True)
+    return powers @ v / torch.where(total > 0, total, 1)
+
+
 def test_rows_that_begin_late():
     """As long as a row has seen no key, its powers are relative to 0, and later to a
     maximum far below."""
