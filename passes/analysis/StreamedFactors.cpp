@@ -198,6 +198,12 @@ bool StreamedFactors::isNeededOutside(tile::DotOp dot, const Ops &ops) const {
   });
 }
 
+/// Whether `op` repeats a number for each row, which any kernel can.
+static bool repeatsNumber(Operation *op) {
+  auto broadcast = dyn_cast_if_present<tile::BroadcastOp>(op);
+  return broadcast && !isa<RankedTensorType>(broadcast.getSource().getType());
+}
+
 /// Adds ops on row statistics that follow from a streamed factor's to the
 /// product of that factor.
 void StreamedFactors::addStatistics(Block &block) {
@@ -210,14 +216,20 @@ void StreamedFactors::addStatistics(Block &block) {
           rounds.get(&op) != rounds.get(dot))
         continue;
       bool follows = false, fits = true;
+      SmallVector<Operation *, 2> repeated;
       for (Value operand : getValueOperands(&op)) {
         Operation *producer = operand.getDefiningOp();
         const bool isOwn = producer && ops.contains(producer);
         follows |= isOwn;
-        fits &= isOwn || (producer && !rounds.isRowOp(producer));
+        if (!isOwn && repeatsNumber(producer))
+          repeated.push_back(producer);
+        else
+          fits &= isOwn || (producer && !rounds.isRowOp(producer));
       }
-      if (follows && fits)
-        ops.insert(&op);
+      if (!follows || !fits)
+        continue;
+      ops.insert(repeated.begin(), repeated.end());
+      ops.insert(&op);
     }
     streamed.insert(ops.begin(), ops.end());
   }

@@ -87,6 +87,10 @@ StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
 /// there.
 static bool isReadByPowers(const FollowingSum &sum) {
   return !sum.hasCoefficients &&
+         llvm::all_of(sum.powers,
+                      [&](const Power &power) {
+                        return power.exponent == sum.exponent;
+                      }) &&
          llvm::all_of(sum.exponent.getUses(), [&](OpOperand &use) {
            Operation *user = use.getOwner();
            if (user == sum.maximum.getDefiningOp() ||

@@ -353,10 +353,12 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
   for (auto [op, copied] : llvm::zip(func.front().without_terminator(), body))
     if (streamed.products.contains(&op))
       products.insert(&copied);
+  Operation *lastOfForward = returnOp->getPrevNode();
   FailureOr<SmallVector<Value>> gradients = buildGradients(backward, seeds);
   if (failed(gradients))
     return failure();
-  shortenProductSums(backward, products, *gradients);
+  if (lastOfForward)
+    shortenProductSums(lastOfForward->getNextNode(), products, *gradients);
 
   takeSizesFromArguments(backward, seeds);
   // The forward's ops are all that stand before the gradients' ops.

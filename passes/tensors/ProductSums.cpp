@@ -132,8 +132,8 @@ bool Factors::divideBy(const Factors &other) {
   return true;
 }
 
-/// Whether `other` sums over the columns of `right` the products of another
-/// left factor with it, whose rows `dot` sums over, for the same matrices.
+/// Whether `other` sums over the columns of the right factor of both, of which
+/// `dot` sums over the rows, for the same matrices.
 static bool multipliesAcross(tile::DotOp dot, tile::DotOp other) {
   auto left = cast<RankedTensorType>(dot.getA().getType());
   auto others = cast<RankedTensorType>(other.getA().getType());
@@ -164,49 +164,103 @@ static Expr repeatLike(ImplicitLocOpBuilder &builder, const Atom &atom,
                                         atom.value, statistic.getValue()));
 }
 
-/// The sum of `reduce` over shorter rows, built in front of it; null if it has
-/// none.
-static Value shorten(tile::ReduceOp reduce,
-                     const DenseSet<Operation *> &products) {
-  const Factors term(reduce.getInput());
+namespace {
+
+/// A row sum of p (a b^T), as the sum of a (p b).
+struct ShorterSum {
+  tile::ReduceOp reduce;
+  /// What gives a b^T, and p b.
+  tile::DotOp across, dot;
+  /// What else multiplies or divides the sum.
+  Factors rest;
+
+  /// Builds it ahead of `reduce`, of p b or of what that is rounded to.
+  Value build(bool ofRounded);
+};
+
+} // namespace
+
+Value ShorterSum::build(bool ofRounded) {
+  ImplicitLocOpBuilder builder(reduce.getLoc(), reduce);
+  Value product = ofRounded ? getRounded(dot, reduce) : dot.getResult();
+  Expr sum = rowSum(Expr(builder, across.getA()) * Expr(builder, product));
+  for (const Atom &number : rest.atoms) {
+    Expr factor = repeatLike(builder, number, sum);
+    sum = number.divides ? sum / factor : sum * factor;
+  }
+  return (rest.isNegative ? -sum : sum).getValue();
+}
+
+static bool isRowSum(Operation *op) {
+  return isRowReduction(op) &&
+         cast<tile::ReduceOp>(op).getKind() == tile::ReduceKind::Add;
+}
+
+/// The shorter form of `op`; none if it has none.
+static std::optional<ShorterSum>
+findShorter(Operation *op, const DenseSet<Operation *> &products) {
+  if (!isRowSum(op))
+    return std::nullopt;
+  const Factors term(op->getOperand(0));
   for (const Atom &atom : term.atoms) {
     auto across = atom.value.getDefiningOp<tile::DotOp>();
     if (!across || atom.divides)
       continue;
     for (Operation *user : across.getB().getUsers()) {
-      auto dot = dyn_cast<tile::DotOp>(user);
-      if (!products.contains(user) || dot.getB() != across.getB() ||
-          !multipliesAcross(dot, across))
+      if (!products.contains(user) ||
+          !multipliesAcross(cast<tile::DotOp>(user), across))
         continue;
+      auto dot = cast<tile::DotOp>(user);
       Factors rest = term;
       rest.atoms.erase(llvm::find(rest.atoms, atom));
-      if (!rest.divideBy(Factors(dot.getA())) ||
-          !llvm::all_of(rest.atoms, std::mem_fn(&Atom::isOfRow)))
-        continue;
-      ImplicitLocOpBuilder builder(reduce.getLoc(), reduce);
-      Expr sum = rowSum(Expr(builder, across.getA()) *
-                        Expr(builder, getRounded(dot, reduce)));
-      for (const Atom &number : rest.atoms) {
-        Expr factor = repeatLike(builder, number, sum);
-        sum = number.divides ? sum / factor : sum * factor;
-      }
-      return (rest.isNegative ? -sum : sum).getValue();
+      if (rest.divideBy(Factors(dot.getA())) &&
+          llvm::all_of(rest.atoms, std::mem_fn(&Atom::isOfRow)))
+        return ShorterSum{cast<tile::ReduceOp>(op), across, dot,
+                          std::move(rest)};
     }
   }
-  return Value();
+  return std::nullopt;
 }
 
-void bastile::shortenProductSums(func::FuncOp func,
+void bastile::shortenProductSums(Operation *first,
                                  const DenseSet<Operation *> &products,
                                  MutableArrayRef<Value> values) {
+  SmallVector<ShorterSum> found;
+  // What waits for reductions of rows as long as those of a left factor.
+  DenseSet<Value> waiting;
+  auto getShape = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getShape();
+  };
+  auto isLong = [&](Operation *op) {
+    return isRowReduction(op) &&
+           llvm::any_of(products, [&](Operation *product) {
+             return getShape(product->getOperand(0)) ==
+                    getShape(op->getOperand(0));
+           });
+  };
   if (products.empty())
     return;
-  for (auto reduce :
-       llvm::make_early_inc_range(func.front().getOps<tile::ReduceOp>()))
-    if (reduce.getKind() == tile::ReduceKind::Add && isRowReduction(reduce))
-      if (Value sum = shorten(reduce, products)) {
-        llvm::replace(values, Value(reduce.getResult()), sum);
-        reduce.replaceAllUsesWith(sum);
-        reduce.erase();
-      }
+  for (Operation &op :
+       llvm::make_range(first->getIterator(), first->getBlock()->end())) {
+    if (std::optional<ShorterSum> sum = findShorter(&op, products)) {
+      found.push_back(std::move(*sum));
+      continue;
+    }
+    const bool waits = llvm::any_of(getValueOperands(&op), [&](Value value) {
+      return waiting.contains(value);
+    });
+    if (waits && isa<tile::DotOp>(op))
+      return;
+    if (waits || isLong(&op))
+      waiting.insert(op.result_begin(), op.result_end());
+  }
+  // Another sum, as of the gradient of a slope, adds up what rounding leaves in
+  // each term.
+  const bool ofRounded = waiting.empty();
+  for (ShorterSum &sum : found) {
+    Value shorter = sum.build(ofRounded);
+    llvm::replace(values, Value(sum.reduce.getResult()), shorter);
+    sum.reduce.replaceAllUsesWith(shorter);
+    sum.reduce.erase();
+  }
 }

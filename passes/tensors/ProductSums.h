@@ -16,15 +16,17 @@
 #ifndef BASTILE_PASSES_TENSORS_PRODUCTSUMS_H
 #define BASTILE_PASSES_TENSORS_PRODUCTSUMS_H
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace bastile {
 
-/// Takes row sums in `func` that have the form of the left side by the right
-/// side: p is the left factor of one of `products`, which stands ahead of the
-/// sum, and numbers that each row has one of may multiply or divide it. Such
-/// sums among `values` are replaced there, too.
-void shortenProductSums(mlir::func::FuncOp func,
+/// Takes row sums from op `first` of a block on that have the form of the left
+/// side by the right side: p is the left factor of one of `products`, which
+/// stand ahead of `first`, and numbers that each row has one of may multiply or
+/// divide it. Nothing changes if a product waits for another sum of such long
+/// rows all the same. Such sums among `values` are replaced there, too.
+void shortenProductSums(mlir::Operation *first,
                         const llvm::DenseSet<mlir::Operation *> &products,
                         llvm::MutableArrayRef<mlir::Value> values);
 

@@ -169,3 +169,25 @@ func.func @bent(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x64xf32>
   %o = tile.dot %z, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x64xf32> -> tensor<?x64xf32>
   return %o : tensor<?x64xf32>
 }
+
+// -----
+
+// The gradient of a maximum goes to those that equal it: another sum over keys, so
+// that the first one is left as it is, beside it.
+// CHECK-LABEL: tile.kernel @unstopped_backward_kernel
+// CHECK: tile.reduce add %{{.*}} : tensor<?x?xf32> -> tensor<?x1xf32>
+// CHECK: tile.reduce add %{{.*}} : tensor<?x?xf32> -> tensor<?x1xf32>
+// CHECK: func.func @unstopped_backward(
+// CHECK-NOT: tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x?xf32>
+func.func @unstopped(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %x = tile.dot %q, %k contract [1, 1] : tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x?xf32>
+  %m = tile.reduce max %x : tensor<?x?xf32> -> tensor<?x1xf32>
+  %ms = tile.broadcast %m like %x : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %d = arith.subf %x, %ms : tensor<?x?xf32>
+  %e = math.exp %d : tensor<?x?xf32>
+  %l = tile.reduce add %e : tensor<?x?xf32> -> tensor<?x1xf32>
+  %ls = tile.broadcast %l like %x : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %p = arith.divf %e, %ls : tensor<?x?xf32>
+  %o = tile.dot %p, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x64xf32> -> tensor<?x64xf32>
+  return %o : tensor<?x64xf32>
+}

@@ -183,7 +183,7 @@ def compare(mine, expected, dtype, scale=None):
 def check(function, expected, dtype, shapes):
     generator = torch.Generator().manual_seed(0)
     operands = [torch.randn(s, generator=generator).to(dtype) for s in shapes]
-    exact = [x.double().requires_grad_() for x in operands]
+    exact = [x.double().clone().requires_grad_() for x in operands]
     operands = [x.requires_grad_() for x in operands]
     result, wanted = function(*operands), expected(*exact)
     assert result.shape == wanted.shape and result.dtype == dtype
@@ -230,6 +230,71 @@ def test_what_kernels_leave(name):
     assert bool(left) == (name in IN_MEMORY)
     if name == "biased":
         assert left == ["tensor<?x?x?x129xf32>", "tensor<1x?x?x129xbf16>"]
+
+
+@pytest.mark.parametrize("lengths", [(140, 129), (9, 7)])
+def test_queries_beyond_the_keys(lengths):
+    """What the mask shows behind the last key is no key."""
+    queries, keys = lengths
+    shapes = [(1, 2, queries, 64), (1, 2, keys, 64), (1, 2, keys, 64)]
+    check(bastile.compile(windowed), windowed_beyond, torch.float64, shapes)
+
+
+def windowed_beyond(q, k, v):
+    """The queries that see no key have 0."""
+    s = scores(q, k)
+    query = torch.arange(s.shape[-2])[:, None]
+    key = torch.arange(s.shape[-1])[None]
+    seen = (key <= query) & (key > query - 4) & (query > 1)
+    powers = torch.where(seen, torch.exp(torch.where(seen, s, 0)), 0)
+    total = powers.sum(-1, keepdim=True)
+    return powers @ v / torch.where(total > 0, total, 1)
+
+
+def test_rows_that_begin_late():
+    """As long as a row has seen no key, its powers are relative to 0, and later to a
+    maximum far below."""
+
+    def formula(q, k, v):
+        s = scores(q, k) - 300
+        query, key = F.iota(s, -2), F.iota(s, -1)
+        seen = (key <= query) & (key > query - 4) & (query > 1)
+        largest = F.row_max(F.where(seen, s, -math.inf))
+        shift = F.where(largest > -1e30, largest, 0)
+        powers = F.where(seen, F.exp(F.where(seen, s, 0) - shift), 0)
+        total = F.row_sum(powers)
+        return F.where(total > 0, (powers @ v) / F.where(total > 0, total, 1), 0)
+
+    operands = [torch.randn(1, 2, 200, 64) for _ in range(3)]
+    result = bastile.compile(formula)(*operands)
+    expected = windowed_torch(*(x.double() for x in operands))
+    torch.testing.assert_close(result.double(), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_gradient_of_a_slope():
+    """The loop over keys that adds up the gradient of queries adds up that of a number
+    for each head as well."""
+
+    def formula(q, k, v, slope):
+        s = scores(q, k)
+        return F.softmax(s - slope * (F.iota(s, -2) - F.iota(s, -1))) @ v
+
+    def expected(q, k, v, slope):
+        query = torch.arange(q.shape[-2])[:, None]
+        key = torch.arange(k.shape[-2])[None]
+        return torch.softmax(scores(q, k) - slope * (query - key), -1) @ v
+
+    compiled = bastile.compile(formula)
+    shapes = [(2, 3, 70, 64), (2, 3, 129, 64), (2, 3, 129, 64), (1, 3, 1, 1)]
+    check(compiled, expected, torch.float64, shapes)
+    fused = compiled.kernels[0].mlir("fused")
+    assert not re.findall(r"tile.kernel @.* -> .*x\?xf64>[,)]? \{\n", fused)
+
+
+def test_heads_that_share_keys():
+    """Gradients of keys and values are added up over the heads of a group."""
+    shapes = [(2, 3, 4, 70, 64), (2, 3, 1, 129, 64), (2, 3, 1, 129, 64)]
+    check(bastile.compile(causal), causal_torch, torch.float64, shapes)
 
 
 def test_rows_that_see_nothing():
