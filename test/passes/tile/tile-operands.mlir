@@ -134,3 +134,40 @@ func.func @f(%x: tensor<?x256xf32>, %y: tensor<?x256xf32>) -> tensor<?x256xf32> 
   %0 = tile.launch [@in_place](%x, %y) : (tensor<?x256xf32>, tensor<?x256xf32>) -> tensor<?x256xf32>
   return %0 : tensor<?x256xf32>
 }
+
+// -----
+
+// Rows whose pieces are single numbers have no columns, and tiles of one.
+// CHECK-LABEL: tile.program @single_numbers(
+// CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<?x2xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.readonly}
+// CHECK:         tile.load %[[X]]{{.*}} {alignment = 4 : i64, invariant, length = 1 : i64} : {{.*}} -> tensor<32x1xf32>
+// CHECK:         tile.load %[[X]]{{.*}} length = 1 : i64, offset = 1 : i64} : {{.*}} -> tensor<32x1xf32>
+tile.kernel @single_numbers(%x: tensor<?x2xf32>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.rows<rows = 32, threads = 32, vector = 1, columns = 1>} {
+  %0, %1 = tile.split %x : tensor<?x2xf32> -> tensor<?x1xf32>, tensor<?x1xf32>
+  %2 = arith.addf %0, %1 : tensor<?x1xf32>
+  tile.return %2 : tensor<?x1xf32>
+}
+func.func @f(%x: tensor<?x2xf32>) -> tensor<?x1xf32> {
+  %0 = tile.launch [@single_numbers](%x) : (tensor<?x2xf32>) -> tensor<?x1xf32>
+  return %0 : tensor<?x1xf32>
+}
+
+// -----
+
+// Of the pairs, single numbers are read, which need no alignment; they are as
+// long as the rows, but no rows of these columns.
+// CHECK-LABEL: tile.program @pairs(
+// CHECK-SAME:      %{{[^:]*}}: index, %{{[^:]*}}: memref<?x2xf32, strided<[?, 1]>> {tile.alignment = 8 : i64, tile.readonly}, %{{[^:]*}}: memref<?x2xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.readonly}
+tile.kernel @pairs(%x: tensor<?x2xf32>, %y: tensor<?x2xf32>) -> tensor<?x2xf32>
+    attributes {schedule = #tile.rows<rows = 32, threads = 32, vector = 2, columns = 2>} {
+  %0, %1 = tile.split %y : tensor<?x2xf32> -> tensor<?x1xf32>, tensor<?x1xf32>
+  %2 = arith.subf %0, %1 : tensor<?x1xf32>
+  %3 = tile.broadcast %2 like %x : tensor<?x1xf32>, tensor<?x2xf32> -> tensor<?x2xf32>
+  %4 = arith.addf %x, %3 : tensor<?x2xf32>
+  tile.return %4 : tensor<?x2xf32>
+}
+func.func @f(%x: tensor<?x2xf32>, %y: tensor<?x2xf32>) -> tensor<?x2xf32> {
+  %0 = tile.launch [@pairs](%x, %y) : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
+  return %0 : tensor<?x2xf32>
+}
