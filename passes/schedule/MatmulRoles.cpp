@@ -48,6 +48,11 @@ static int64_t getMostHeld(const MatmulFields &fields,
   return getWarpgroups(fields) > 2 || !shape.isStreaming ? half : most;
 }
 
+bool bastile::fitsSharedMemory(const MatmulFields &fields,
+                               const MatmulShape &shape, const Target &target) {
+  return getSharedBytes(fields, shape) <= target.maxSharedBytesPerBlock;
+}
+
 bool bastile::fitsRegisters(const MatmulFields &fields,
                             const MatmulShape &shape) {
   return getHeld(fields, shape) <= getMostHeld(fields, shape);
@@ -74,9 +79,7 @@ void bastile::completeSpecialized(MatmulFields &fields,
   choose(&MatmulFields::stages);
   choose(&MatmulFields::roles);
   choose(&MatmulFields::cluster);
-  auto hasRoom = [&] {
-    return getSharedBytes(fields, shape) <= target.maxSharedBytesPerBlock;
-  };
+  auto hasRoom = [&] { return fitsSharedMemory(fields, shape, target); };
   while (!hasStages && fields.stages > 2 && !hasRoom())
     --fields.stages;
   constexpr int64_t leastColumns = 64;

@@ -96,6 +96,9 @@ verifyMatmul(llvm::function_ref<mlir::InFlightDiagnostic()> error,
 /// Whether a thread that multiplies holds no more than registers do, where
 /// warps have roles.
 bool fitsRegisters(const MatmulFields &fields, const MatmulShape &shape);
+/// The same of the shared memory of a block.
+bool fitsSharedMemory(const MatmulFields &fields, const MatmulShape &shape,
+                      const Target &target);
 
 /// The rules of schedules in which warps have roles: the fields that `fields`
 /// leaves open, and what a target can run.

@@ -9,6 +9,7 @@
 #include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
 #include "dialect/KernelSpace.h"
+#include "dialect/Rows.h"
 #include "passes/analysis/FollowingSums.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
@@ -85,7 +86,8 @@ static bool fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
     if (isa<tile::DotOp>(op))
       continue;
     for (OpOperand &use : op.getOpOperands())
-      if (factors.contains(use.get()) && space.readsStream(use))
+      if (factors.contains(use.get()) && getSizeOperand(&op) != &use &&
+          space.readsStream(use))
         return false;
     if (!space.reducesStream(&op))
       continue;
@@ -219,25 +221,32 @@ static void chooseSpecialized(MatmulFields &fields, const MatmulShape &shape) {
   fields.stages = 4;
 }
 
-/// The same where left factors are computed. A step's streamed values take
-/// registers beside the sums; where both are few, three warpgroups have enough.
-static void chooseSpecializedStream(MatmulFields &fields,
-                                    const MatmulShape &shape) {
+/// The same where left factors are computed, if there is room. A step's
+/// streamed values take registers beside the sums; where both are few, three
+/// warpgroups have enough.
+static bool chooseSpecializedStream(MatmulFields &fields,
+                                    const MatmulShape &shape,
+                                    const Target &target) {
   constexpr int64_t unit = 16, narrow = 64, few = 16;
   constexpr int64_t warpgroup = 4 * kWarp, rows = 64;
   fields.roles = 2;
   fields.cluster = 1;
   fields.columns = getAllColumns(shape, unit);
   const int64_t sums = fields.columns * shape.numDots;
-  const int64_t warpgroups = sums <= narrow && shape.numStreamed <= few ? 3 : 2;
-  fields.rows = warpgroups * rows;
-  fields.threads = (warpgroups + 1) * warpgroup;
+  const int64_t most = sums <= narrow && shape.numStreamed <= few ? 3 : 2;
   fields.vector = 2;
   fields.stages = 2;
-  // A step is as long as leaves registers beside the sums.
-  fields.depth = 128;
-  while (fields.depth > unit && !fitsRegisters(fields, shape))
-    fields.depth /= 2;
+  for (int64_t warpgroups = most; warpgroups > 0; --warpgroups) {
+    fields.rows = warpgroups * rows;
+    fields.threads = (warpgroups + 1) * warpgroup;
+    // A step is as long as leaves registers beside the sums.
+    fields.depth = 128;
+    while (fields.depth > unit && !fitsRegisters(fields, shape))
+      fields.depth /= 2;
+    if (fitsRegisters(fields, shape) && fitsSharedMemory(fields, shape, target))
+      return true;
+  }
+  return false;
 }
 
 static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape,
@@ -306,17 +315,16 @@ MatmulFields bastile::chooseMatmul(const MatmulShape &shape,
     chooseForHost(fields, shape, target);
     return fields;
   }
-  const bool hasRoles = target.hasWarpgroupProducts() && shape.dot &&
-                        shape.mayHaveRoles &&
-                        fitsTensorCores(shape.dot, target) &&
-                        shape.numDots <= kMostSpecializedDots;
-  if (hasRoles && roles != 1) {
-    if (shape.isStreaming)
-      chooseSpecializedStream(fields, shape);
-    else
-      chooseSpecialized(fields, shape);
-    return fields;
-  }
+  bool hasRoles = target.hasWarpgroupProducts() && shape.mayHaveRoles &&
+                  fitsTensorCores(shape.dot, target) &&
+                  shape.numDots <= kMostSpecializedDots;
+  MatmulFields specialized;
+  if (hasRoles && shape.isStreaming)
+    hasRoles = chooseSpecializedStream(specialized, shape, target);
+  else if (hasRoles)
+    chooseSpecialized(specialized, shape);
+  if (hasRoles && roles != 1)
+    return specialized;
   chooseForGPU(fields, shape, target);
   // The rows that inner products multiply lie in shared memory as a whole.
   constexpr int64_t fewest = 2 * tile::MmaAttr::kWarpRows;
