@@ -149,9 +149,16 @@ void ProductSpace::collectReadings() {
     }
   }
   // Nothing but the sizes of such an argument is of use.
-  for (SmallVector<Reading> &all : readings)
-    if (all.empty())
-      all.push_back({name("m"), StringAttr()});
+  for (BlockArgument argument : body.getArguments())
+    if (SmallVector<Reading> &all = readings[argument.getArgNumber()];
+        all.empty()) {
+      const bool isOfFactor =
+          llvm::any_of(argument.getUsers(), [&](Operation *user) {
+            return streamed.contains(user);
+          });
+      all.push_back(
+          {name(isTransposed && isOfFactor ? "k" : "m"), StringAttr()});
+    }
 }
 
 /// What a projection says of a tensor of `type` that is no factor. A size of 1

@@ -60,6 +60,10 @@ void ProgramFrame::addOperandType(const Operand &operand) {
   NamedAttrList marks;
   marks.set(tile::ProgramOp::kDimensionsAttrName,
             builder.getArrayAttr(dimensions));
+  if (operand.isResult &&
+      kernel.getResultAttr(operand.index,
+                           tile::TileDialect::kApproximateAttrName))
+    marks.set(tile::TileDialect::kApproximateAttrName, builder.getUnitAttr());
   const bool isFactor = operand.isFactor && schedule.isSpecialized();
   if (isFactor || (schedule.isSpecialized() && isStoredStaged(operand))) {
     types.push_back(
