@@ -7,7 +7,7 @@
 #ifndef BASTILE_PASSES_PRODUCTS_MASKBOUNDS_H
 #define BASTILE_PASSES_PRODUCTS_MASKBOUNDS_H
 
-#include "passes/products/MaskConditions.h"
+#include "passes/analysis/MaskConditions.h"
 #include "passes/products/SpaceEmitter.h"
 
 namespace bastile {

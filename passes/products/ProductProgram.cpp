@@ -222,21 +222,8 @@ tile::ProgramOp ProgramBuilder::build(StringRef name) {
   return program;
 }
 
-SmallVector<tile::ProgramOp>
-bastile::buildProductPrograms(tile::LaunchOp launch, tile::KernelOp kernel,
-                              bool onHost) {
-  SmallVector<Value> inputs(launch.getInputs());
-  const KernelSpace space(kernel);
-  for (BlockArgument argument : ProgramOperands(kernel, space).getRepeated())
-    inputs.push_back(launch.getInputs()[argument.getArgNumber()]);
-  launch.getInputsMutable().assign(inputs);
-
-  const auto schedule = cast<tile::MatmulAttr>(*kernel.getSchedule());
-  const std::string name = kernel.getSymName().str();
-  if (!schedule.isSpecialized())
-    return {ProgramBuilder(kernel, schedule, onHost).build(name)};
-  // Copies of boxes do not take every operand, nor every driver the products.
-  const auto other = cast<tile::MatmulAttr>(*kernel.getUnalignedSchedule());
-  return {buildSpecializedProgram(kernel, schedule, name),
-          ProgramBuilder(kernel, other, onHost).build(name + "_unaligned")};
+tile::ProgramOp bastile::buildProductProgram(tile::KernelOp kernel,
+                                             tile::MatmulAttr schedule,
+                                             StringRef name, bool onHost) {
+  return ProgramBuilder(kernel, schedule, onHost).build(name);
 }

@@ -8,7 +8,7 @@
 #define BASTILE_PASSES_PRODUCTS_SPACEEMITTER_H
 
 #include "mlir/IR/IRMapping.h"
-#include "passes/products/MaskConditions.h"
+#include "passes/analysis/MaskConditions.h"
 #include "passes/products/ProgramOperands.h"
 #include <functional>
 

@@ -19,7 +19,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/analysis/RowClass.h"
-#include "passes/tensors/SplitAnalysis.h"
+#include "passes/analysis/SplitAnalysis.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_SPLITROWS

@@ -14,6 +14,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/TargetLookup.h"
 #include "passes/products/ProductProgram.h"
+#include "passes/products/ProgramOperands.h"
+#include "passes/roles/SpecializedProgram.h"
 #include "passes/schedule/KernelSchedule.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "passes/tile/ProgramBuilder.h"
@@ -77,8 +79,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
 
   static LogicalResult tileProduct(tile::LaunchOp launch, tile::KernelOp kernel,
                                    SymbolTable &symbols, const Target &target) {
-    SmallVector<tile::ProgramOp> programs =
-        buildProductPrograms(launch, kernel, target.isHost());
+    repeatInputs(launch, kernel);
+    SmallVector<tile::ProgramOp> programs = buildVariants(kernel, target);
     // What follows the product decides how much memory the program takes.
     for (tile::ProgramOp program : programs)
       if (const int64_t bytes = program.getSharedBytes(),
@@ -91,6 +93,30 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
                << " of a block's shared memory; use fewer 'rows' or 'columns'";
     replaceKernel(launch, kernel, programs, symbols);
     return success();
+  }
+
+  /// An operand that has two parts in `kernel`, such as both factors, becomes
+  /// another input of `launch` for each part but the first.
+  static void repeatInputs(tile::LaunchOp launch, tile::KernelOp kernel) {
+    SmallVector<Value> inputs(launch.getInputs());
+    const KernelSpace space(kernel);
+    for (BlockArgument argument : ProgramOperands(kernel, space).getRepeated())
+      inputs.push_back(launch.getInputs()[argument.getArgNumber()]);
+    launch.getInputsMutable().assign(inputs);
+  }
+
+  /// The programs of a kernel over m, n and k, the fastest first.
+  static SmallVector<tile::ProgramOp> buildVariants(tile::KernelOp kernel,
+                                                    const Target &target) {
+    const auto schedule = cast<tile::MatmulAttr>(*kernel.getSchedule());
+    const std::string name = kernel.getSymName().str();
+    if (!schedule.isSpecialized())
+      return {buildProductProgram(kernel, schedule, name, target.isHost())};
+    // Copies of boxes do not take every operand, nor every driver the products.
+    const auto other = cast<tile::MatmulAttr>(*kernel.getUnalignedSchedule());
+    return {buildSpecializedProgram(kernel, schedule, name),
+            buildProductProgram(kernel, other, name + "_unaligned",
+                                target.isHost())};
   }
 
   /// Makes `launch` run `programs`, variants of each other, in place of

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/tensors/SplitAnalysis.h"
+#include "passes/analysis/SplitAnalysis.h"
 
 #include "dialect/ElementBytes.h"
 #include "dialect/Rows.h"

@@ -12,14 +12,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/roles/SpecializedProgram.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "passes/products/BoxStages.h"
-#include "passes/products/BoxStores.h"
 #include "passes/products/Epilogue.h"
-#include "passes/products/FactorPipeline.h"
-#include "passes/products/ProductProgram.h"
-#include "passes/products/StreamPipeline.h"
+#include "passes/roles/BoxStages.h"
+#include "passes/roles/BoxStores.h"
+#include "passes/roles/FactorPipeline.h"
+#include "passes/roles/StreamPipeline.h"
 
 using namespace mlir;
 using namespace bastile;

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/products/MaskConditions.h"
+#include "passes/analysis/MaskConditions.h"
 
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Math/IR/Math.h"

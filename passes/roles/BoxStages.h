@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_PRODUCTS_BOXSTAGES_H
-#define BASTILE_PASSES_PRODUCTS_BOXSTAGES_H
+#ifndef BASTILE_PASSES_ROLES_BOXSTAGES_H
+#define BASTILE_PASSES_ROLES_BOXSTAGES_H
 
 #include "passes/products/ProgramFrame.h"
 
@@ -67,4 +67,4 @@ private:
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_PRODUCTS_BOXSTAGES_H
+#endif // BASTILE_PASSES_ROLES_BOXSTAGES_H

@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_TENSORS_SPLITANALYSIS_H
-#define BASTILE_PASSES_TENSORS_SPLITANALYSIS_H
+#ifndef BASTILE_PASSES_ANALYSIS_SPLITANALYSIS_H
+#define BASTILE_PASSES_ANALYSIS_SPLITANALYSIS_H
 
 #include "dialect/Tile.h"
 #include "llvm/ADT/IntEqClasses.h"
@@ -83,4 +83,4 @@ private:
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_TENSORS_SPLITANALYSIS_H
+#endif // BASTILE_PASSES_ANALYSIS_SPLITANALYSIS_H

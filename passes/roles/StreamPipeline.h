@@ -12,13 +12,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_PRODUCTS_STREAMPIPELINE_H
-#define BASTILE_PASSES_PRODUCTS_STREAMPIPELINE_H
+#ifndef BASTILE_PASSES_ROLES_STREAMPIPELINE_H
+#define BASTILE_PASSES_ROLES_STREAMPIPELINE_H
 
 #include "passes/analysis/FollowingSums.h"
-#include "passes/products/BoxStages.h"
 #include "passes/products/MaskBounds.h"
-#include "passes/products/TilePipeline.h"
+#include "passes/roles/BoxStages.h"
+#include "passes/roles/TilePipeline.h"
 
 namespace bastile {
 
@@ -59,4 +59,4 @@ private:
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_PRODUCTS_STREAMPIPELINE_H
+#endif // BASTILE_PASSES_ROLES_STREAMPIPELINE_H

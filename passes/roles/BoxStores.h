@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_PRODUCTS_BOXSTORES_H
-#define BASTILE_PASSES_PRODUCTS_BOXSTORES_H
+#ifndef BASTILE_PASSES_ROLES_BOXSTORES_H
+#define BASTILE_PASSES_ROLES_BOXSTORES_H
 
 #include "dialect/ElementBytes.h"
 #include "passes/products/ProgramFrame.h"
@@ -49,4 +49,4 @@ private:
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_PRODUCTS_BOXSTORES_H
+#endif // BASTILE_PASSES_ROLES_BOXSTORES_H

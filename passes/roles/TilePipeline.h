@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_PRODUCTS_TILEPIPELINE_H
-#define BASTILE_PASSES_PRODUCTS_TILEPIPELINE_H
+#ifndef BASTILE_PASSES_ROLES_TILEPIPELINE_H
+#define BASTILE_PASSES_ROLES_TILEPIPELINE_H
 
 #include "passes/products/ProgramFrame.h"
 
@@ -33,4 +33,4 @@ public:
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_PRODUCTS_TILEPIPELINE_H
+#endif // BASTILE_PASSES_ROLES_TILEPIPELINE_H

@@ -9,11 +9,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_PRODUCTS_FACTORPIPELINE_H
-#define BASTILE_PASSES_PRODUCTS_FACTORPIPELINE_H
+#ifndef BASTILE_PASSES_ROLES_FACTORPIPELINE_H
+#define BASTILE_PASSES_ROLES_FACTORPIPELINE_H
 
-#include "passes/products/BoxStages.h"
-#include "passes/products/TilePipeline.h"
+#include "passes/roles/BoxStages.h"
+#include "passes/roles/TilePipeline.h"
 
 namespace bastile {
 
@@ -40,4 +40,4 @@ private:
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_PRODUCTS_FACTORPIPELINE_H
+#endif // BASTILE_PASSES_ROLES_FACTORPIPELINE_H

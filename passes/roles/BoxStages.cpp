@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/products/BoxStages.h"
+#include "passes/roles/BoxStages.h"
 
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/products/BoxStores.h"
+#include "passes/roles/BoxStores.h"
 
 #include "passes/products/Epilogue.h"
 #include "passes/products/StagedTiles.h"

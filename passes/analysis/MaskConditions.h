@@ -19,8 +19,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_PRODUCTS_MASKCONDITIONS_H
-#define BASTILE_PASSES_PRODUCTS_MASKCONDITIONS_H
+#ifndef BASTILE_PASSES_ANALYSIS_MASKCONDITIONS_H
+#define BASTILE_PASSES_ANALYSIS_MASKCONDITIONS_H
 
 #include "dialect/KernelSpace.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -73,4 +73,4 @@ Visited findVisited(llvm::ArrayRef<mlir::Operation *> sums,
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_PRODUCTS_MASKCONDITIONS_H
+#endif // BASTILE_PASSES_ANALYSIS_MASKCONDITIONS_H
