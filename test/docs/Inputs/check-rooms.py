@@ -25,6 +25,7 @@ ROOMS = (
     "passes/tensors",
     "passes/schedule",
     "passes/products",
+    "passes/roles",
     "passes/tile",
     "passes/pieces",
     "passes/fragments",
