@@ -291,6 +291,21 @@ struct SharedKernel {
 
 } // namespace
 
+/// Whether `op` needs the value of one of `dots`, or its sizes, through any
+/// other ops.
+static bool needsAny(Operation *op, ArrayRef<Operation *> dots) {
+  llvm::SetVector<Operation *> before;
+  before.insert(op);
+  for (size_t next = 0; next < before.size(); ++next)
+    for (Value operand : before[next]->getOperands())
+      if (Operation *producer = operand.getDefiningOp()) {
+        if (llvm::is_contained(dots, producer))
+          return true;
+        before.insert(producer);
+      }
+  return false;
+}
+
 /// Adds product `dot` with its `ops` to the kernel that it can share with
 /// others, which have some of these ops.
 static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
@@ -305,6 +320,11 @@ static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
     const size_t inner = llvm::count_if(all, llvm::IsaPred<tile::DotOp>);
     if (!hasCommonOps(kernel) ||
         !shareKernel(kernel.dots, cast<tile::DotOp>(dot), inner))
+      continue;
+    // The gradient of queries needs the result, in one function with it.
+    if (needsAny(dot, kernel.dots) ||
+        llvm::any_of(kernel.dots,
+                     [&](Operation *other) { return needsAny(other, dot); }))
       continue;
     kernel.dots.push_back(dot);
     kernel.ops = std::move(all);
