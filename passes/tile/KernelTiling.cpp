@@ -16,9 +16,12 @@ using namespace bastile;
 /// The widest access that any target has.
 static constexpr int64_t kMaxAlignment = 16;
 
-bool KernelTiling::hasColumns(Value value) const {
-  return isa<RankedTensorType>(value.getType()) &&
-         (!space.getColumns() || space.getColumns(value));
+bool KernelTiling::hasColumns(Value value, int64_t parts) const {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return false;
+  return !space.getColumns() ||
+         (space.getColumns(value) && type.getShape().back() != parts);
 }
 
 RankedTensorType KernelTiling::getTileType(Value value, int64_t parts) const {
@@ -39,8 +42,9 @@ RankedTensorType KernelTiling::getTileType(Value value, int64_t parts) const {
                                grid.rows, grid.columns, grid.blocks, group,
                                columns));
   }
-  columns =
-      hasColumns(value) ? columns / group * space.getPieces(value) / parts : 1;
+  columns = hasColumns(value, parts)
+                ? columns / group * space.getPieces(value) / parts
+                : 1;
   return RankedTensorType::get({rows, columns}, type.getElementType());
 }
 
@@ -50,17 +54,18 @@ bool KernelTiling::hasPhase(Value value) const {
          (!argument || isRead(argument));
 }
 
-int64_t KernelTiling::getAccessAlignment(Value value) const {
-  if (isMisaligned(value) && isRowTensor(value))
+int64_t KernelTiling::getAccessAlignment(Value value, int64_t parts) const {
+  if (isMisaligned(value, parts) && isRowTensor(value))
     return std::min(kMaxAlignment, schedule.getVector() *
                                        getElementBytes(cast<RankedTensorType>(
                                            value.getType())));
-  return getAlignment(value);
+  return getAlignment(value, parts);
 }
 
-int64_t KernelTiling::getAlignment(Value value) const {
+int64_t KernelTiling::getAlignment(Value value, int64_t parts) const {
   int64_t bytes = getElementBytes(cast<RankedTensorType>(value.getType()));
-  bool vectorized = space.getColumns(value) && space.getGroup(value) == 1;
+  bool vectorized = space.getColumns(value) && hasColumns(value, parts) &&
+                    space.getGroup(value) == 1;
   if (!variant.aligned || !vectorized)
     return bytes;
   return std::min(kMaxAlignment, schedule.getVector() * bytes);

@@ -42,23 +42,28 @@ public:
   mlir::Block &getBody() const { return getKernel().getBody().front(); }
   mlir::Operation *getReturn() const { return getBody().getTerminator(); }
 
-  /// Whether `value` differs between the columns of a row.
-  bool hasColumns(mlir::Value value) const;
+  /// Whether `value` differs between the columns of a row, or one of `parts`
+  /// contiguous parts of its rows does. A part that is one number of each row
+  /// does not, even where the kernel goes along the row as a whole, too.
+  bool hasColumns(mlir::Value value, int64_t parts = 1) const;
   /// The tile type of `value`, or of one of `parts` contiguous parts of its
   /// rows. A row that is split in registers has a tile as many times wider as
   /// it has pieces, a group statistic a tile as many times narrower as a group
   /// has columns.
   mlir::RankedTensorType getTileType(mlir::Value value,
                                      int64_t parts = 1) const;
-  /// Whether `value` has one number for each row of several columns.
-  bool isStatistic(mlir::Value value) const { return !hasColumns(value); }
+  /// Whether `value`, or one of `parts` parts of its rows, has one number for
+  /// each row of several columns.
+  bool isStatistic(mlir::Value value, int64_t parts = 1) const {
+    return !hasColumns(value, parts);
+  }
 
   /// Whether rows are misaligned: the columns of tiles count from an aligned
   /// address ahead of each row.
   bool isMisaligned() const { return shape.isMisaligned(schedule.getVector()); }
-  /// Whether tiles of `value` are misaligned.
-  bool isMisaligned(mlir::Value value) const {
-    return isMisaligned() && space.isWhole(value);
+  /// Whether tiles of `value`, or of one of `parts` parts, are misaligned.
+  bool isMisaligned(mlir::Value value, int64_t parts = 1) const {
+    return isMisaligned() && space.isWhole(value) && hasColumns(value, parts);
   }
   /// Whether `value` is an operand whose rows must have the same misalignment
   /// as those of the other operands.
@@ -70,11 +75,13 @@ public:
     return shape.numReductions == 0 || schedule.getColumns() >= getSpan();
   }
 
-  /// The bytes that the address of `value` in memory is a multiple of.
-  int64_t getAlignment(mlir::Value value) const;
-  /// The bytes that an access to rows of `value` is aligned to: where rows are
-  /// misaligned, accesses are aligned to the vector all the same.
-  int64_t getAccessAlignment(mlir::Value value) const;
+  /// The bytes that the address of `value`, or of one of `parts` parts of its
+  /// rows, is a multiple of in memory.
+  int64_t getAlignment(mlir::Value value, int64_t parts = 1) const;
+  /// The bytes that an access to rows of `value`, or to one of `parts` parts of
+  /// them, is aligned to: where rows are misaligned, accesses are aligned to
+  /// the vector all the same.
+  int64_t getAccessAlignment(mlir::Value value, int64_t parts = 1) const;
   /// Whether `value` has the rows that are left where rows are combined over
   /// some dimensions.
   bool isKept(mlir::Value value) const;

@@ -70,14 +70,15 @@ void TileEmitter::emitStore(Value tile, Value memory, Value firstRow,
                             std::optional<int64_t> band) {
   int64_t length = getPartLength(value, pieces);
   int64_t width = cast<RankedTensorType>(tile.getType()).getDimSize(1);
-  SmallVector<Value> indices{tiling.isStatistic(value) ? constantIndex(0)
-                                                       : getFirstColumn(width)};
+  SmallVector<Value> indices{tiling.isStatistic(value, pieces)
+                                 ? constantIndex(0)
+                                 : getFirstColumn(width)};
   if (cast<MemRefType>(memory.getType()).getRank() >= 2)
     indices.insert(indices.begin(), firstRow);
   tile::StoreOp::create(
       builder, tile.getLoc(), tile, memory, indices,
-      tiling.isMisaligned(value) ? misalignment : Value(),
-      builder.getI64IntegerAttr(tiling.getAccessAlignment(value)),
+      tiling.isMisaligned(value, pieces) ? misalignment : Value(),
+      builder.getI64IntegerAttr(tiling.getAccessAlignment(value, pieces)),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
       tiling.getSpace(value),
@@ -120,7 +121,7 @@ Value TileEmitter::createLoad(BlockArgument argument, int64_t piece,
   int64_t length = getPartLength(argument, pieces);
   RankedTensorType tileType = tiling.getTileType(argument, pieces);
   unsigned index = argument.getArgNumber();
-  SmallVector<Value> indices{tiling.isStatistic(argument)
+  SmallVector<Value> indices{tiling.isStatistic(argument, pieces)
                                  ? constantIndex(0)
                                  : getFirstColumn(tileType.getDimSize(1))};
   if (isRowTensor(argument))
@@ -130,8 +131,8 @@ Value TileEmitter::createLoad(BlockArgument argument, int64_t piece,
                    tiling.isLoadedAhead(argument);
   auto load = tile::LoadOp::create(
       builder, argument.getLoc(), tileType, getMemory(index), indices,
-      tiling.isMisaligned(argument) ? misalignment : Value(),
-      builder.getI64IntegerAttr(tiling.getAccessAlignment(argument)),
+      tiling.isMisaligned(argument, pieces) ? misalignment : Value(),
+      builder.getI64IntegerAttr(tiling.getAccessAlignment(argument, pieces)),
       mayChange ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
@@ -148,7 +149,7 @@ Value TileEmitter::createLoad(BlockArgument argument, int64_t piece,
 void TileEmitter::markRowTiles(tile::LoadOp load, BlockArgument argument,
                                int64_t piece, int64_t pieces) {
   if (!columnLoop || tiling.schedule.getReread() != tile::Reread::Shared ||
-      !isRowTensor(argument) || tiling.isStatistic(argument) ||
+      !isRowTensor(argument) || tiling.isStatistic(argument, pieces) ||
       tiling.space.getGroup(argument) > 1)
     return;
   const std::tuple tiles(argument.getArgNumber(), piece, pieces);

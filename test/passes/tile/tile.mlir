@@ -443,3 +443,27 @@ func.func @f(%x: tensor<?x128xbf16>) -> tensor<?x128xf32> {
   %0 = tile.launch [@mixed_alignment](%x) : (tensor<?x128xbf16>) -> tensor<?x128xf32>
   return %0 : tensor<?x128xf32>
 }
+
+// -----
+
+// A piece of one column is a number of each row, though the kernel goes along the
+// columns of the whole row as well.
+// CHECK-LABEL: tile.program @number_of_row_kernel(
+// CHECK-SAME:      %[[X:[^:]*]]: memref<?x2xf16, strided<[?, 1]>>
+// CHECK-SAME:      %[[OUT:[^:]*]]: memref<?x1xf32, strided<[?, 1]>>
+// CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
+// CHECK:         %[[PIECE:.*]] = tile.load %[[X]][%{{.*}}, %[[C0]]] {alignment = 2 : i64, invariant, length = 1 : i64, offset = 1 : i64} {{.*}} -> tensor<[[R:[0-9]+]]x1xf16>
+// CHECK:         %[[NUMBER:.*]] = arith.extf %[[PIECE]] : tensor<[[R]]x1xf16> to tensor<[[R]]x1xf32>
+// CHECK:         tile.store %[[NUMBER]], %[[OUT]]
+tile.kernel @number_of_row_kernel(%x: tensor<?x2xf16>) -> (tensor<?x1xf32>, tensor<?x2xf16>)
+    attributes {schedule = #tile.rows<rows = 4, threads = 32, vector = 1, columns = 32>} {
+  %0:2 = tile.split %x : tensor<?x2xf16> -> tensor<?x1xf16>, tensor<?x1xf16>
+  %1 = arith.extf %0#1 : tensor<?x1xf16> to tensor<?x1xf32>
+  %2 = arith.mulf %x, %x : tensor<?x2xf16>
+  tile.return %1, %2 : tensor<?x1xf32>, tensor<?x2xf16>
+}
+
+func.func @number_of_row(%x: tensor<?x2xf16>) -> (tensor<?x1xf32>, tensor<?x2xf16>) {
+  %0:2 = tile.launch [@number_of_row_kernel](%x) : (tensor<?x2xf16>) -> (tensor<?x1xf32>, tensor<?x2xf16>)
+  return %0#0, %0#1 : tensor<?x1xf32>, tensor<?x2xf16>
+}
