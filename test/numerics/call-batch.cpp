@@ -220,6 +220,8 @@ static ProgramOptions getOptions(const json::Object &request) {
   options.schedule = request.getString("schedule").value_or("").str();
   if (request.getBoolean("firstVariants").value_or(false))
     options.kernels = KernelSelection::firstVariants();
+  // Invalid code that gives right numbers all the same is a mistake, too.
+  options.verifyPasses = true;
   options.gradients.together = request.getBoolean("together").value_or(false);
   options.gradients.inPlace = request.getBoolean("inPlace").value_or(false);
   if (const json::Array *names = request.getArray("gradients"))

@@ -82,6 +82,7 @@ loadEmulator(mlir::ModuleOp module) {
 llvm::FailureOr<Program> run::compile(mlir::ModuleOp module,
                                       const ProgramOptions &options) {
   CompileOptions compileOptions;
+  compileOptions.verifyPasses = options.verifyPasses;
   compileOptions.target = options.target;
   compileOptions.schedule = options.schedule;
   compileOptions.gradients = options.gradients;

@@ -34,6 +34,8 @@ struct ProgramOptions {
   KernelSelection kernels;
   /// How many threads run the functions on the host.
   unsigned threads = 1;
+  /// Verify the module after each pass.
+  bool verifyPasses = false;
 };
 
 /// Opens the machine's first GPU.
