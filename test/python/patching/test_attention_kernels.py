@@ -5,10 +5,12 @@ beside the models' own."""
 
 import types
 
+import any_type
 import bastile
 import pytest
 import tiny_models
 import torch
+import transformers
 from bastile._attention.scores.captured import Captured
 from bastile._patching import probes
 from bastile._patching.attention import kernels, masks, packing
@@ -113,6 +115,26 @@ def test_in_the_place_of_attention_that_is_written_out(name, kind, runs):
         results = tiny_models.run(model, inputs, use_cache=False)
     tiny_models.assert_alike(results, expected)
     assert len(runs) == 2
+
+
+def test_layers_that_ask_whether_a_mask_is_a_tensor_keep_their_attention(runs):
+    # They append keys, and extend the mask if it is a tensor.
+    name = "deepseek_v4"
+    auto = transformers.AutoModelForCausalLM
+    model = any_type.make(any_type.configuration(name), auto)
+    assert model.config._attn_implementation == "eager"
+    inputs = any_type.inputs(name, model)
+    expected = tiny_models.run(model, inputs, use_cache=False)
+    with bastile.apply(name):
+        results = tiny_models.run(model, inputs, use_cache=False)
+    tiny_models.assert_alike(results, expected)
+    assert not runs
+    bastile.register_attention()
+    model.config._attn_implementation = "bastile"
+    with pytest.raises(
+        RuntimeError, match="12 queries and 12 keys.* 12 queries and 15"
+    ):
+        model(**inputs, use_cache=False)
 
 
 @pytest.mark.parametrize("kind", KINDS)

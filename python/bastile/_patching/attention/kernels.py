@@ -39,8 +39,10 @@ class Mask:
     """What attention sees: a function of positions. Whoever computes with it, or asks for
     what tensors have, gets the model's own mask, which is made then."""
 
-    def __init__(self, functions, offsets, make_own):
+    def __init__(self, functions, offsets, lengths, make_own):
         self.functions, self.offsets = functions, offsets
+        #: How many queries and keys it is of.
+        self.lengths = lengths
         #: What the layers share of their calls.
         self.known = {}
         self._make_own = make_own
@@ -51,6 +53,11 @@ class Mask:
         if self._make_own is not None:
             self._own, self._make_own = self._make_own(), None
         return self._own
+
+    def fits(self, query, key):
+        """Whether it is of these queries and keys: layers that append keys extend a
+        tensor, which this is not."""
+        return self.lengths == (query.shape[2], key.shape[2])
 
     def contiguous(self):
         # Generation asks for this of masks that it makes ahead of compiled code.
@@ -95,7 +102,7 @@ def make_mask(make_own, named):
     except Refused as problem:
         _warn_once(f"a mask is a tensor, as no kernel can have it. {problem}")
         return make_own()
-    return Mask(functions, offsets, make_own)
+    return Mask(functions, offsets, (named["q_length"], length), make_own)
 
 
 def run(mask, module, query, key, value, named):
@@ -134,6 +141,13 @@ def cannot(named):
     return next((name for name in _OTHERS if named.get(name) is not None), None)
 
 
+def takes_call(mask, query, key, operands, named):
+    """Whether attention with ``mask`` is the kernel's, in a model that is configured for
+    another implementation."""
+    is_whole = not operands and cannot(named) is None
+    return is_whole and mask.fits(query, key)
+
+
 @functools.cache
 def _warn_once(message):
     warnings.warn(f"attention: {message}", RuntimeWarning, stacklevel=3)
@@ -145,6 +159,14 @@ def _warn_once(message):
 def attention(module, query, key, value, attention_mask=None, *operands, **named):
     """Attention by the name ``attn_implementation="bastile"``."""
     reason = cannot(named)
+    if isinstance(attention_mask, Mask) and not attention_mask.fits(query, key):
+        of = " queries and {} keys".format
+        queries, keys = attention_mask.lengths
+        raise RuntimeError(
+            f"{type(module).__name__}: the mask is of {queries}{of(keys)}, and attention "
+            f"of {query.shape[2]}{of(key.shape[2])}: a layer that changes them between "
+            "needs attn_implementation='eager'"
+        )
     if reason is None and not operands:
         return run(attention_mask, module, query, key, value, named)
     _warn_once(f"Bastile's kernel has no '{reason}', and PyTorch's computes it")
@@ -248,11 +270,24 @@ _known = weakref.WeakKeyDictionary()
 def _is_known(model, implementation):
     found = _known.setdefault(model, {})
     if implementation not in found:
-        functions = {_eager_of(type(x)) for x in model.modules()} - {None}
-        found[implementation] = bool(functions) and (
-            implementation != "eager" or all(map(is_proven, functions))
+        classes = {type(x) for x in model.modules()}
+        functions = set(map(_eager_of, classes)) - {None}
+        found[implementation] = (
+            bool(functions)
+            and not any(map(_asks_for_tensors, classes))
+            and (implementation != "eager" or all(map(is_proven, functions)))
         )
     return found[implementation]
+
+
+@functools.cache
+def _asks_for_tensors(cls):
+    """Whether a forward asks if something is a tensor, and so may do something else with a
+    `Mask` than with the tensor that it stands for."""
+    if code.own_forward(cls) is None:
+        return False
+    forward = inspect.unwrap(kind.original_of(cls, "forward"))
+    return {"isinstance", "Tensor"} <= code.names_in(forward)
 
 
 @functools.cache
@@ -344,7 +379,7 @@ def _wrap(own):
     def attend(module, query, key, value, attention_mask, *operands, **named):
         if not isinstance(attention_mask, Mask):
             return own(module, query, key, value, attention_mask, *operands, **named)
-        if operands or cannot(named) is not None:
+        if not takes_call(attention_mask, query, key, operands, named):
             mask = attention_mask.own()
             return own(module, query, key, value, mask, *operands, **named)
         if "softcap" not in uses:

@@ -137,7 +137,7 @@ def _attention(original):
         module, query, key, value, attention_mask=None, *operands, **named
     ):
         if isinstance(attention_mask, kernels.Mask):
-            if not operands and kernels.cannot(named) is None:
+            if kernels.takes_call(attention_mask, query, key, operands, named):
                 return kernels.run(attention_mask, module, query, key, value, named)
             attention_mask = attention_mask.own()
         return own(module, query, key, value, attention_mask, *operands, **named)
