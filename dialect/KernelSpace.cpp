@@ -31,8 +31,31 @@ bool bastile::sumsOverRows(tile::DotOp dot) {
   return dot.isOnTensors() && dot.getContract()[0] == 0;
 }
 
+FactorOps::FactorOps(Block &body) {
+  for (auto dot : body.getOps<tile::DotOp>()) {
+    transposed |= KernelSpace::isLeftComputed(dot) && sumsOverRows(dot);
+    ops.insert_range(getComputedFactor(dot));
+  }
+  if (llvm::all_of(body.getOps<tile::DotOp>(),
+                   [&](tile::DotOp dot) { return contains(dot); }))
+    for (Operation &op : body.without_terminator())
+      ops.insert(&op);
+}
+
+bool FactorOps::hasStreamed(Value value) const {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !transposed)
+    return KernelSpace::hasColumns(value);
+  return type.getRank() > 1 && type.getDimSize(type.getRank() - 2) != 1;
+}
+
+bool FactorOps::readsStream(OpOperand &use) const {
+  return contains(use.getOwner()) && !isa<tile::DotOp>(use.getOwner()) &&
+         hasStreamed(use.get());
+}
+
 KernelSpace::KernelSpace(tile::KernelOp kernel, tile::SpaceAttr space)
-    : space(space) {
+    : space(space), factors(kernel.getBody().front()) {
   Block &body = kernel.getBody().front();
   unsigned index = 0;
   auto noteColumns = [&](Value value) {
@@ -43,7 +66,9 @@ KernelSpace::KernelSpace(tile::KernelOp kernel, tile::SpaceAttr space)
       own = space.lookup(own->base);
     columns = own;
   };
-  findStreamed(body);
+  for (auto dot : body.getOps<tile::DotOp>())
+    if (!isInner(dot))
+      dots.push_back(dot);
   llvm::for_each(body.getArguments(), noteColumns);
   for (Operation &op : body.without_terminator()) {
     for (Value result : op.getResults()) {
@@ -108,37 +133,10 @@ SmallVector<int64_t> KernelSpace::getGroups() const {
 // Kernels over m, n and k
 //===----------------------------------------------------------------------===//
 
-void KernelSpace::findStreamed(Block &body) {
-  for (auto dot : body.getOps<tile::DotOp>()) {
-    transposed |= isLeftComputed(dot) && sumsOverRows(dot);
-    for (Operation *op : getComputedFactor(dot))
-      streamed.insert(op);
-  }
-  for (auto dot : body.getOps<tile::DotOp>())
-    if (!isInner(dot))
-      dots.push_back(dot);
-  // Without products, everything is streamed.
-  if (dots.empty())
-    for (Operation &op : body.without_terminator())
-      streamed.insert(&op);
-}
-
-bool KernelSpace::hasStreamed(Value value) const {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type || !transposed)
-    return hasColumns(value);
-  return type.getRank() > 1 && type.getDimSize(type.getRank() - 2) != 1;
-}
-
-bool KernelSpace::readsStream(OpOperand &use) const {
-  return streamed.contains(use.getOwner()) &&
-         !isa<tile::DotOp>(use.getOwner()) && hasStreamed(use.get());
-}
-
 bool KernelSpace::reducesStream(Operation *op) const {
   if (auto dot = dyn_cast<tile::DotOp>(op))
     return !isInner(dot);
-  return isRowReduction(op) && streamed.contains(op);
+  return isRowReduction(op) && isOfFactor(op);
 }
 
 //===----------------------------------------------------------------------===//

@@ -46,6 +46,27 @@ bool sumsOverRows(tile::DotOp dot);
 /// that compute or reduce other rows of them are among the ops as well.
 llvm::SetVector<mlir::Operation *> getComputedFactor(tile::DotOp dot);
 
+/// What a kernel over m, n and k computes for left factors of its products.
+class FactorOps {
+public:
+  /// Those of a kernel whose body is `body`. Without products, all of its ops
+  /// compute what is streamed.
+  explicit FactorOps(mlir::Block &body);
+
+  /// Whether computed left factors are transposed.
+  bool isTransposed() const { return transposed; }
+  /// Whether `op` computes a part of a left factor, or follows from one.
+  bool contains(mlir::Operation *op) const { return ops.contains(op); }
+  /// Whether `value`, of a left factor, has an element for each k.
+  bool hasStreamed(mlir::Value value) const;
+  /// Whether the owner of `use` reads an element of it for each k.
+  bool readsStream(mlir::OpOperand &use) const;
+
+private:
+  llvm::DenseSet<mlir::Operation *> ops;
+  bool transposed = false;
+};
+
 /// Reads the space of a kernel, which has to have one.
 class KernelSpace {
 public:
@@ -91,7 +112,7 @@ public:
   /// The first of them; null if the kernel only reduces.
   tile::DotOp getDot() const { return dots.empty() ? tile::DotOp() : dots[0]; }
   /// Whether the result of `dot` is streamed: it has k for its columns.
-  bool isInner(tile::DotOp dot) const { return streamed.contains(dot); }
+  bool isInner(tile::DotOp dot) const { return factors.contains(dot); }
   /// Whether `dot` multiplies what the kernel computes.
   static bool isLeftComputed(tile::DotOp dot) {
     return !mlir::isa<mlir::BlockArgument>(dot.getA());
@@ -100,32 +121,32 @@ public:
   bool hasComputedLeft() const { return llvm::any_of(dots, isLeftComputed); }
 
   /// Whether computed left factors are transposed.
-  bool isTransposed() const { return transposed; }
+  bool isTransposed() const { return factors.isTransposed(); }
   /// Whether `op` computes a part of a left factor, or follows from one.
-  bool isOfFactor(mlir::Operation *op) const { return streamed.contains(op); }
+  bool isOfFactor(mlir::Operation *op) const { return factors.contains(op); }
   /// Whether `value`, of an op, has an element for each k.
   bool isStreamed(mlir::Value value) const {
     return hasStreamed(value) && mlir::isa<mlir::OpResult>(value) &&
            isOfFactor(value.getDefiningOp());
   }
   /// Whether `value`, of a left factor, has an element for each k.
-  bool hasStreamed(mlir::Value value) const;
+  bool hasStreamed(mlir::Value value) const {
+    return factors.hasStreamed(value);
+  }
   /// Whether the owner of `use` reads an element of it for each k.
-  bool readsStream(mlir::OpOperand &use) const;
+  bool readsStream(mlir::OpOperand &use) const {
+    return factors.readsStream(use);
+  }
   /// Whether `op` reduces along k: its result is there behind the loop.
   bool reducesStream(mlir::Operation *op) const;
 
 private:
-  void findStreamed(mlir::Block &body);
-
   tile::SpaceAttr space;
+  const FactorOps factors;
   /// The projections of values that ops compute.
   llvm::DenseMap<mlir::Value, mlir::ArrayAttr> values;
   const tile::SpaceDimension *columns = nullptr;
   llvm::SmallVector<tile::DotOp> dots;
-  /// The ops whose results are streamed or follow from what is.
-  llvm::DenseSet<mlir::Operation *> streamed;
-  bool transposed = false;
 };
 
 /// Checks that `kernel`, over m, n and k, computes in `space` what one program

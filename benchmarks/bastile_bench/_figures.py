@@ -31,10 +31,14 @@ _DIRECTIONS = {
 _COPY_COLOR = "#222222"
 
 
+def _directions(rows):
+    return [x for x in _DIRECTIONS if any(row["direction"] == x for row in rows)]
+
+
 def draw_op(rows) -> plt.Figure:
     """The rows of one op: on the left, the speed on the device; on the right, the
     time of a call; one below the other, forward and backward."""
-    directions = [x for x in _DIRECTIONS if any(row["direction"] == x for row in rows)]
+    directions = _directions(rows)
     shapes = list(dict.fromkeys(tuple(row["shape"]) for row in rows))
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(
@@ -56,7 +60,7 @@ def draw_op(rows) -> plt.Figure:
 def draw_over_lengths(rows) -> plt.Figure:
     """Operations in a second over the length of sequences, a line for each kernel; one
     below the other, forward and backward."""
-    directions = [x for x in _DIRECTIONS if any(row["direction"] == x for row in rows)]
+    directions = _directions(rows)
     kernels = list(dict.fromkeys(row["kernel"] for row in rows))
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(

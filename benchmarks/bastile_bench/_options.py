@@ -4,7 +4,8 @@
 import argparse
 import sys
 
-from bastile_bench import _ops, _providers
+from bastile_bench import _environment, _ops, _providers
+from bastile_bench._report import Report, describe_environment
 
 #: By the names of the dialect.
 DTYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
@@ -41,6 +42,28 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-plots", action="store_true", help="draw nothing; plot can do it later"
     )
+
+
+def add_timing(parser: argparse.ArgumentParser, rounds: int) -> None:
+    """Timed calls, element type, device and where results go."""
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=rounds,
+        help=f"timed calls of a row ({rounds})",
+    )
+    parser.add_argument("--dtype", choices=DTYPES, default="bf16", help="(bf16)")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1 or cpu (cuda)")
+    add_folder(parser)
+
+
+def parse_sizes(text: str) -> tuple:
+    """The sizes in ``8192x2880``, all at least 1; none if the text has others."""
+    try:
+        sizes = tuple(int(size) for size in text.split("x"))
+    except ValueError:
+        return ()
+    return sizes if min(sizes) >= 1 else ()
 
 
 def provider_names(text: str) -> list:
@@ -89,6 +112,23 @@ def open_all(arguments):
     for words in left_out:
         print(words)
     return device, providers, getattr(torch, DTYPES[arguments.dtype])
+
+
+def open_report(name, arguments):
+    """The device, PyTorch's element type, and the report ``name``, whose environment is
+    printed.
+
+    Raises ``RuntimeError`` where there is no such device and ``ImportError`` without
+    PyTorch.
+    """
+    torch = require_torch()
+    from bastile_bench import _device
+
+    device = _device.open_device(arguments.device)
+    environment = _environment.describe(arguments.device)
+    report = Report(name, environment, arguments.out)
+    print(describe_environment(environment))
+    return device, getattr(torch, DTYPES[arguments.dtype]), report
 
 
 def left_out(arguments, providers) -> list:

@@ -163,6 +163,17 @@ def shape_text(shape) -> str:
     return "x".join(map(str, shape))
 
 
+def number_text(key: str, digits: int, factor: float = 1.0) -> Callable:
+    """What a column shows of a row's number ``key``, times ``factor``; nothing where the
+    row has none."""
+
+    def text(row):
+        value = row.get(key)
+        return "" if value is None else f"{factor * value:.{digits}f}"
+
+    return text
+
+
 def describe_environment(environment: dict) -> str:
     """One line for people: what was measured on."""
     words = [environment.get("gpu") or environment.get("processor", "")]

@@ -18,8 +18,7 @@ class ProductSpace {
 public:
   explicit ProductSpace(tile::KernelOp kernel)
       : kernel(kernel), body(kernel.getBody().front()),
-        builder(kernel.getContext()), list(kernel.getContext()) {
-    findStreamed();
+        builder(kernel.getContext()), factors(body), list(kernel.getContext()) {
   }
 
   tile::SpaceAttr find();
@@ -32,8 +31,6 @@ private:
     bool isFactor = false;
   };
 
-  void findStreamed();
-  bool readsStream(OpOperand &use) const;
   Reading getReading(OpOperand &use);
   StringAttr getWholeName(tile::DotOp dot);
   Reading getReading(tile::DotOp dot, unsigned index);
@@ -53,10 +50,7 @@ private:
   tile::KernelOp kernel;
   Block &body;
   Builder builder;
-  /// The ops whose results have elements for each k, or follow from what has.
-  DenseSet<Operation *> streamed;
-  /// Whether left factors are summed over their rows, which have k then.
-  bool isTransposed = false;
+  const FactorOps factors;
   /// By argument, in the order in which ops read it.
   SmallVector<SmallVector<Reading>> readings;
   std::optional<ValueDimensions> dimensions;
@@ -66,26 +60,6 @@ private:
 };
 
 } // namespace
-
-void ProductSpace::findStreamed() {
-  bool hasOuter = false;
-  for (auto dot : body.getOps<tile::DotOp>()) {
-    isTransposed |= KernelSpace::isLeftComputed(dot) && sumsOverRows(dot);
-    streamed.insert_range(getComputedFactor(dot));
-  }
-  for (auto dot : body.getOps<tile::DotOp>())
-    hasOuter |= !streamed.contains(dot);
-  // Without products, everything is streamed.
-  if (!hasOuter)
-    for (Operation &op : body.without_terminator())
-      streamed.insert(&op);
-}
-
-bool ProductSpace::readsStream(OpOperand &use) const {
-  return streamed.contains(use.getOwner()) &&
-         !isa<tile::DotOp>(use.getOwner()) &&
-         KernelSpace::hasColumns(use.get());
-}
 
 /// The name of the dimension that `dot`, an inner product, sums over.
 StringAttr ProductSpace::getWholeName(tile::DotOp dot) {
@@ -107,9 +81,9 @@ StringAttr ProductSpace::getWholeName(tile::DotOp dot) {
 
 ProductSpace::Reading ProductSpace::getReading(tile::DotOp dot,
                                                unsigned index) {
-  const bool isInner = streamed.contains(dot);
+  const bool isInner = factors.contains(dot);
   StringAttr contracted = isInner ? getWholeName(dot) : name("k");
-  const bool hasRows = index == (isInner && isTransposed ? 1 : 0);
+  const bool hasRows = index == (isInner && factors.isTransposed() ? 1 : 0);
   StringAttr free = name(hasRows ? "m" : isInner ? "k" : "n");
   return dot.getContract()[index] == 1
              ? Reading{free, contracted, /*isFactor=*/true}
@@ -118,9 +92,9 @@ ProductSpace::Reading ProductSpace::getReading(tile::DotOp dot,
 
 /// How an op that is no product reads an argument.
 ProductSpace::Reading ProductSpace::getReading(OpOperand &use) {
-  if (isTransposed && streamed.contains(use.getOwner()))
+  if (factors.isTransposed() && factors.contains(use.getOwner()))
     return {name("k"), name("m")};
-  return {name("m"), name(readsStream(use) ? "k" : "n")};
+  return {name("m"), name(factors.readsStream(use) ? "k" : "n")};
 }
 
 void ProductSpace::addReading(BlockArgument argument, const Reading &reading) {
@@ -153,11 +127,10 @@ void ProductSpace::collectReadings() {
     if (SmallVector<Reading> &all = readings[argument.getArgNumber()];
         all.empty()) {
       const bool isOfFactor =
-          llvm::any_of(argument.getUsers(), [&](Operation *user) {
-            return streamed.contains(user);
-          });
-      all.push_back(
-          {name(isTransposed && isOfFactor ? "k" : "m"), StringAttr()});
+          llvm::any_of(argument.getUsers(),
+                       [&](Operation *user) { return factors.contains(user); });
+      all.push_back({name(factors.isTransposed() && isOfFactor ? "k" : "m"),
+                     StringAttr()});
     }
 }
 
@@ -207,8 +180,8 @@ ArrayAttr ProductSpace::project(Value value, bool isResult) {
   SmallVector<Attribute> places;
   if (!type)
     return builder.getArrayAttr(places);
-  const bool isStreamed = op && streamed.contains(op);
-  const bool isSwapped = isStreamed && isTransposed;
+  const bool isStreamed = op && factors.contains(op);
+  const bool isSwapped = isStreamed && factors.isTransposed();
   StringAttr row = name(isSwapped ? "k" : "m");
   StringAttr column = name(isSwapped ? "m" : isStreamed ? "k" : "n");
   for (int64_t place = 0; place < type.getRank(); ++place)
@@ -229,7 +202,7 @@ ArrayAttr ProductSpace::project(Value value, bool isResult) {
 void ProductSpace::markReductions(ArrayRef<Attribute> arguments) {
   DenseSet<Attribute> kept;
   for (auto dot : body.getOps<tile::DotOp>()) {
-    list.get(streamed.contains(dot) ? getWholeName(dot) : name("k"))
+    list.get(factors.contains(dot) ? getWholeName(dot) : name("k"))
         .isReduction = true;
     kept.insert_range(project(dot.getResult(), /*isResult=*/true));
   }

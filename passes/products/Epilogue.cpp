@@ -115,9 +115,8 @@ void Epilogue::emitUnrolled() {
   }
   emitStatistics();
   const Value first = emitter.column;
-  const IRMapping common = emitter.getTiles();
   for (int64_t part = 0; part < parts; ++part) {
-    emitter.setTiles(common);
+    SpaceEmitter::Scope scope(emitter);
     emitter.setColumns(
         arith::AddIOp::create(builder, first,
                               frame.constant(part * shape.columns)),

@@ -242,3 +242,20 @@ SmallVector<Value> ProgramFrame::buildOverBatch(ArrayRef<StringAttr> summed,
   scf::YieldOp::create(builder, after);
   return SmallVector<Value>(loop.getResults());
 }
+
+SmallVector<Value> ProgramFrame::buildOverSteps(Value first, Value end,
+                                                ValueRange initial, Body body) {
+  auto loop = scf::ForOp::create(builder, first, end, constant(1), initial);
+  emitter.loop = loop;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    emitter.stream = arith::MulIOp::create(builder, loop.getInductionVar(),
+                                           constant(extents.streamed));
+    scf::YieldOp::create(builder, body(loop.getRegionIterArgs()));
+  }
+  emitter.loop = nullptr;
+  emitter.stream = Value();
+  emitter.clearStreamed();
+  return SmallVector<Value>(loop.getResults());
+}

@@ -43,6 +43,13 @@ public:
   buildOverBatch(llvm::ArrayRef<mlir::StringAttr> summed,
                  mlir::ValueRange initial, Body body);
 
+  /// Builds `body`, which carries values, for steps along k from `first` to
+  /// `end`.
+  llvm::SmallVector<mlir::Value> buildOverSteps(mlir::Value first,
+                                                mlir::Value end,
+                                                mlir::ValueRange initial,
+                                                Body body);
+
   mlir::Value constant(int64_t value) { return emitter.constant(value); }
   mlir::Block &getBody() const {
     return tile::KernelOp(kernel).getBody().front();

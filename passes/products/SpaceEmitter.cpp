@@ -78,6 +78,14 @@ void SpaceEmitter::emitStore(unsigned operand, Value tile) {
                         /*space=*/nullptr, /*band=*/nullptr);
 }
 
+Value SpaceEmitter::roundLeft(tile::DotOp dot, Value left) {
+  auto type = cast<RankedTensorType>(left.getType());
+  if (type.getElementType() == dot.getFactorType())
+    return left;
+  return arith::TruncFOp::create(builder, type.clone(dot.getFactorType()),
+                                 left);
+}
+
 Value SpaceEmitter::emitLoadDot(tile::DotOp dot, Value sum) {
   SmallVector<Value> indices[2];
   Value memory[2];

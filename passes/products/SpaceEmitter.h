@@ -42,9 +42,6 @@ public:
     streamedTiles.map(value, tile);
   }
   void clearStreamed() { streamedTiles.clear(); }
-  /// The tiles that are known outside of loops over k, to go back to them.
-  const mlir::IRMapping &getTiles() const { return outerTiles; }
-  void setTiles(const mlir::IRMapping &tiles) { outerTiles = tiles; }
   /// Forgets, at its end, the tiles that were emitted meanwhile.
   class Scope {
   public:
@@ -85,6 +82,9 @@ public:
   /// Adds to `sum` the product `dot` of two factors in memory, over the whole
   /// of the dimension that it sums over.
   mlir::Value emitLoadDot(tile::DotOp dot, mlir::Value sum);
+  /// The tile `left`, of a computed left factor, in the type in which `dot`
+  /// multiplies.
+  mlir::Value roundLeft(tile::DotOp dot, mlir::Value left);
   mlir::Value constant(int64_t value);
   /// The integer that an operand of a left factor has for the whole matrix,
   /// read ahead of the loop.

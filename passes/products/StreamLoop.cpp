@@ -254,10 +254,7 @@ Value StreamLoop::emitInner(tile::DotOp dot) {
 Value StreamLoop::addProducts(tile::DotOp dot, Value left, Value sum) {
   const unsigned right = operands.findFactor(dot, 1);
   if (left)
-    if (auto type = cast<RankedTensorType>(left.getType());
-        type.getElementType() != dot.getFactorType())
-      left = arith::TruncFOp::create(builder, type.clone(dot.getFactorType()),
-                                     left);
+    left = emitter.roundLeft(dot, left);
   if (!isStaged())
     return tile::LoadDotOp::create(
         builder, cast<RankedTensorType>(sum.getType()), left, ValueRange(),

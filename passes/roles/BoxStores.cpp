@@ -6,15 +6,13 @@
 
 #include "passes/roles/BoxStores.h"
 
-#include "passes/products/Epilogue.h"
 #include "passes/products/StagedTiles.h"
 
 using namespace mlir;
 using namespace bastile;
 
-BoxStores::BoxStores(ProgramFrame &frame, int64_t offset)
-    : frame(frame), builder(frame.builder),
-      columns(EpilogueShape::get(frame).columns) {
+BoxStores::BoxStores(ProgramFrame &frame, int64_t columns, int64_t offset)
+    : frame(frame), builder(frame.builder), columns(columns) {
   for (const Operand &operand : frame.operands.getAll())
     if (frame.isStoredStaged(operand))
       slots[getRowBytes(operand.type.getElementType())];
@@ -41,7 +39,7 @@ void BoxStores::store(unsigned result, Value tile) {
       [](const Slot &lhs, const Slot &rhs) { return lhs.last < rhs.last; });
   // The slots of the last tile, or of the last turn of a loop, were copied
   // before all stores of this one.
-  wait(slot.last ? count - 1 - *slot.last : count);
+  wait(builder, slot.last ? count - 1 - *slot.last : count);
   slot.last = count++;
   Value memory = tile::BufferOp::create(
       builder,

@@ -18,11 +18,16 @@ namespace bastile {
 /// it.
 class BoxStores {
 public:
-  BoxStores(ProgramFrame &frame, int64_t offset);
+  /// Tiles have `columns` columns, and slots lie from byte `offset` on.
+  BoxStores(ProgramFrame &frame, int64_t columns, int64_t offset);
 
   void store(unsigned result, mlir::Value tile);
-  /// Waits until all slots have been read.
-  void finish() { wait(0); }
+  /// Waits until all stores of a role but the last `pending` have read their
+  /// slots.
+  static void wait(mlir::ImplicitLocOpBuilder &builder, int64_t pending) {
+    tile::WaitStoresOp::create(builder, static_cast<uint64_t>(pending),
+                               /*warp=*/true);
+  }
 
 private:
   /// A slot, and the number of the last store out of it.
@@ -30,10 +35,6 @@ private:
     int64_t offset;
     std::optional<int64_t> last;
   };
-  void wait(int64_t pending) {
-    tile::WaitStoresOp::create(builder, static_cast<uint64_t>(pending),
-                               /*warp=*/true);
-  }
   int64_t getRowBytes(mlir::Type element) const {
     return columns * getElementBytes(element);
   }

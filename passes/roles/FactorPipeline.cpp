@@ -26,34 +26,42 @@ FactorPipeline::FactorPipeline(ProgramFrame &frame, Value rank)
       stages(frame, getFactors(frame), frame.schedule.getStages(), rank,
              /*offset=*/0) {}
 
+/// Builds `body`, which carries values, for all steps of a tile.
+SmallVector<Value> FactorPipeline::buildOverSteps(ValueRange initial,
+                                                  ProgramFrame::Body body) {
+  return frame.buildOverBatch(
+      frame.getSummedBatch(), initial, [&](ValueRange before) {
+        Value steps =
+            arith::CeilDivUIOp::create(builder, frame.emitter.getSize("k"),
+                                       frame.constant(frame.extents.streamed));
+        return frame.buildOverSteps(frame.constant(0), steps, before, body);
+      });
+}
+
+/// Gives back the stage of the step ahead of `number`, if there is one behind
+/// `at`, the tile's first.
+void FactorPipeline::releaseBefore(Value number, Value at) {
+  auto branch = scf::IfOp::create(
+      builder,
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ugt, number, at));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  stages.release(arith::SubIOp::create(builder, number, frame.constant(1)));
+}
+
 Value FactorPipeline::copy(Value at, Value /*turn*/) {
-  Value one = constant(1);
-  return frame
-      .buildOverBatch(
-          frame.getSummedBatch(), at,
-          [&](ValueRange before) -> SmallVector<Value> {
-            Value steps =
-                arith::CeilDivUIOp::create(builder, frame.emitter.getSize("k"),
-                                           constant(frame.extents.streamed));
-            auto loop =
-                scf::ForOp::create(builder, constant(0), steps, one, before);
-            OpBuilder::InsertionGuard guard(builder);
-            builder.setInsertionPointToStart(loop.getBody());
-            frame.emitter.stream =
-                arith::MulIOp::create(builder, loop.getInductionVar(),
-                                      constant(frame.extents.streamed));
-            Value number = loop.getRegionIterArgs().front();
-            stages.copy(number);
-            scf::YieldOp::create(
-                builder,
-                arith::AddIOp::create(builder, number, one).getResult());
-            return {loop.getResult(0)};
-          })
+  Value one = frame.constant(1);
+  return buildOverSteps(
+             at,
+             [&](ValueRange before) -> SmallVector<Value> {
+               stages.copy(before.front());
+               return {arith::AddIOp::create(builder, before.front(), one)};
+             })
       .front();
 }
 
 Value FactorPipeline::compute(Value at, Value /*turn*/) {
-  Value one = constant(1);
+  Value one = frame.constant(1);
   ArrayRef<tile::DotOp> dots = frame.space.getDots();
   SmallVector<Value> initial;
   for (tile::DotOp dot : dots) {
@@ -64,40 +72,24 @@ Value FactorPipeline::compute(Value at, Value /*turn*/) {
         builder, tile::PendingType::get(builder.getContext(), type), zeros));
   }
   initial.push_back(at);
-  SmallVector<Value> totals = frame.buildOverBatch(
-      frame.getSummedBatch(), initial,
-      [&](ValueRange before) -> SmallVector<Value> {
-        Value steps =
-            arith::CeilDivUIOp::create(builder, frame.emitter.getSize("k"),
-                                       constant(frame.extents.streamed));
-        auto loop =
-            scf::ForOp::create(builder, constant(0), steps, one, before);
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPointToStart(loop.getBody());
-        SmallVector<Value> after(loop.getRegionIterArgs());
-        Value number = after.back();
-        stages.await(number);
-        for (auto [index, dot] : llvm::enumerate(dots))
-          after[index] = tile::DotOp::create(
-              builder, after[index].getType(),
-              stages.getTile(frame.operands.findFactor(dot, 0)),
-              stages.getTile(frame.operands.findFactor(dot, 1)), after[index],
-              tile::DotOp(dot).getContract());
-        // The products of the step before have ended, so its stage is free.
-        tile::WaitDotsOp::create(builder, TypeRange(),
-                                 builder.getI64IntegerAttr(dots.size()),
-                                 ValueRange(), ValueRange());
-        Value last = arith::SubIOp::create(builder, number, one);
-        Value isFree = arith::CmpIOp::create(builder, arith::CmpIPredicate::ugt,
-                                             number, at);
-        auto branch = scf::IfOp::create(builder, isFree);
-        builder.setInsertionPointToStart(branch.thenBlock());
-        stages.release(last);
-        builder.setInsertionPointAfter(branch);
-        after.back() = arith::AddIOp::create(builder, number, one);
-        scf::YieldOp::create(builder, after);
-        return SmallVector<Value>(loop.getResults());
-      });
+  SmallVector<Value> totals = buildOverSteps(initial, [&](ValueRange before) {
+    SmallVector<Value> after(before);
+    Value number = after.back();
+    stages.await(number);
+    for (auto [index, dot] : llvm::enumerate(dots))
+      after[index] =
+          tile::DotOp::create(builder, after[index].getType(),
+                              stages.getTile(frame.operands.findFactor(dot, 0)),
+                              stages.getTile(frame.operands.findFactor(dot, 1)),
+                              after[index], tile::DotOp(dot).getContract());
+    // The products of the step before have ended, so its stage is free.
+    tile::WaitDotsOp::create(builder, TypeRange(),
+                             builder.getI64IntegerAttr(dots.size()),
+                             ValueRange(), ValueRange());
+    releaseBefore(number, at);
+    after.back() = arith::AddIOp::create(builder, number, one);
+    return after;
+  });
   SmallVector<Type> types;
   for (Value pending : ArrayRef(totals).drop_back())
     types.push_back(cast<tile::PendingType>(pending.getType()).getTile());
@@ -107,11 +99,6 @@ Value FactorPipeline::compute(Value at, Value /*turn*/) {
   for (auto [dot, sum] : llvm::zip_equal(dots, wait.getResults()))
     frame.emitter.map(tile::DotOp(dot).getResult(), sum);
   Value next = totals.back();
-  auto branch = scf::IfOp::create(
-      builder,
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::ugt, next, at));
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.thenBlock());
-  stages.release(arith::SubIOp::create(builder, next, one));
+  releaseBefore(next, at);
   return next;
 }

@@ -31,7 +31,9 @@ public:
   }
 
 private:
-  mlir::Value constant(int64_t value) { return frame.constant(value); }
+  llvm::SmallVector<mlir::Value> buildOverSteps(mlir::ValueRange initial,
+                                                ProgramFrame::Body body);
+  void releaseBefore(mlir::Value number, mlir::Value at);
 
   ProgramFrame &frame;
   mlir::ImplicitLocOpBuilder &builder;

@@ -38,7 +38,8 @@ namespace {
 class SpecializedBuilder {
 public:
   SpecializedBuilder(tile::KernelOp kernel, tile::MatmulAttr schedule)
-      : frame(kernel, schedule, /*onHost=*/false), builder(frame.builder) {}
+      : frame(kernel, schedule, /*onHost=*/false), builder(frame.builder),
+        epilogue(EpilogueShape::get(frame)) {}
 
   tile::ProgramOp build(StringRef name);
 
@@ -53,6 +54,7 @@ private:
 
   ProgramFrame frame;
   ImplicitLocOpBuilder &builder;
+  const EpilogueShape epilogue;
   std::unique_ptr<TilePipeline> pipeline;
   Value first, programs, tiles, blockRow;
   /// Where sums wait in the stages' memory: a barrier whose phases are tiles
@@ -105,7 +107,7 @@ Value SpecializedBuilder::computeTile(Value at, Value turn) {
   // No warpgroup reads the factors any more where sums wait in their place.
   if (stored)
     tile::SynchronizeOp::create(builder, /*cluster=*/false);
-  BoxStores stores(frame, pipeline->getBytes());
+  BoxStores stores(frame, epilogue.columns, pipeline->getBytes());
   int64_t keptBytes = 0;
   Epilogue(frame, keptBytes, [&](unsigned result, Value tile) {
     stores.store(result, tile);
@@ -135,7 +137,7 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
     pipeline = std::make_unique<StreamPipeline>(frame);
   else
     pipeline = std::make_unique<FactorPipeline>(frame, rank);
-  if (EpilogueShape::get(frame).isLoop)
+  if (epilogue.isLoop)
     stored = tile::MakeBarriersOp::create(
         builder, tile::BarriersType::get(builder.getContext(), 1),
         BoxStages::getReaders(schedule));
@@ -166,7 +168,7 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
   });
   enter(1);
   buildOverTiles([&](Value at, Value turn) { return computeTile(at, turn); });
-  BoxStores(frame, /*offset=*/0).finish();
+  BoxStores::wait(builder, /*pending=*/0);
   builder.setInsertionPointAfter(roles);
   // A block must not end while another may still arrive at its barriers.
   synchronize();

@@ -7,7 +7,6 @@
 #include "passes/roles/StreamPipeline.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/products/StreamSums.h"
 #include "passes/schedule/MatmulRules.h"
 
@@ -66,59 +65,49 @@ void StreamPipeline::findPlace(Value tile, Value blockRow) {
 // The roles
 //===----------------------------------------------------------------------===//
 
-Value StreamPipeline::copy(Value at, Value turn) {
-  whole.copy(turn);
+/// Builds `body`, which carries values, for the steps of a tile that its mask
+/// leaves.
+SmallVector<Value> StreamPipeline::buildOverSteps(ValueRange initial,
+                                                  ProgramFrame::Body body) {
   const StepRange range =
       emitStepRange(builder, frame.emitter, frame.space, visited);
-  auto loop =
-      scf::ForOp::create(builder, range.first, range.end, constant(1), at);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  frame.emitter.stream = arith::MulIOp::create(
-      builder, loop.getInductionVar(), constant(frame.extents.streamed));
-  Value step = loop.getRegionIterArgs().front();
-  inner.copy(step);
-  outer.copy(step);
-  scf::YieldOp::create(
-      builder, arith::AddIOp::create(builder, step, constant(1)).getResult());
-  return loop.getResult(0);
+  return frame.buildOverSteps(range.first, range.end, initial, body);
+}
+
+Value StreamPipeline::copy(Value at, Value turn) {
+  whole.copy(turn);
+  return buildOverSteps(
+             at,
+             [&](ValueRange before) -> SmallVector<Value> {
+               Value step = before.front();
+               inner.copy(step);
+               outer.copy(step);
+               return {arith::AddIOp::create(builder, step, frame.constant(1))};
+             })
+      .front();
 }
 
 Value StreamPipeline::compute(Value at, Value turn) {
-  SpaceEmitter &emitter = frame.emitter;
-  StreamSums streamSums(builder, emitter, following);
+  StreamSums streamSums(builder, frame.emitter, following);
   for (Operation *op : sums)
     streamSums.add(op);
   whole.await(turn);
   SmallVector<Value> initial = streamSums.createInitial();
   initial.push_back(at);
-  const StepRange range = emitStepRange(builder, emitter, frame.space, visited);
-  auto loop =
-      scf::ForOp::create(builder, range.first, range.end, constant(1), initial);
-  emitter.loop = loop;
-  emitter.emitInner = [&](tile::DotOp dot) { return emitInner(dot); };
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(loop.getBody());
-    emitter.stream = arith::MulIOp::create(builder, loop.getInductionVar(),
-                                           constant(frame.extents.streamed));
-    SmallVector<Value> before(loop.getRegionIterArgs());
-    number = before.pop_back_val();
+  frame.emitter.emitInner = [&](tile::DotOp dot) { return emitInner(dot); };
+  SmallVector<Value> totals = buildOverSteps(initial, [&](ValueRange before) {
+    number = before.back();
     innerLeft = innerDots.size();
     outerLeft = frame.space.getDots().size();
-    SmallVector<Value> after =
-        streamSums.combine(before, [&](tile::DotOp dot, Value left, Value sum) {
+    SmallVector<Value> after = streamSums.combine(
+        before.drop_back(), [&](tile::DotOp dot, Value left, Value sum) {
           return addProducts(dot, left, sum);
         });
-    after.push_back(arith::AddIOp::create(builder, number, constant(1)));
-    scf::YieldOp::create(builder, after);
-  }
-  emitter.emitInner = nullptr;
-  emitter.loop = nullptr;
-  emitter.stream = Value();
-  emitter.clearStreamed();
+    after.push_back(arith::AddIOp::create(builder, number, frame.constant(1)));
+    return after;
+  });
+  frame.emitter.emitInner = nullptr;
   whole.release(turn);
-  SmallVector<Value> totals(loop.getResults());
   Value next = totals.pop_back_val();
   streamSums.finish(totals);
   return next;
@@ -154,10 +143,7 @@ Value StreamPipeline::emitInner(tile::DotOp dot) {
 }
 
 Value StreamPipeline::addProducts(tile::DotOp dot, Value left, Value sum) {
-  if (auto type = cast<RankedTensorType>(left.getType());
-      type.getElementType() != dot.getFactorType())
-    left =
-        arith::TruncFOp::create(builder, type.clone(dot.getFactorType()), left);
+  left = frame.emitter.roundLeft(dot, left);
   if (outerLeft == frame.space.getDots().size())
     outer.await(number);
   auto pending = tile::PendingType::get(builder.getContext(),

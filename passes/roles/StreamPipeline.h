@@ -39,7 +39,8 @@ public:
 private:
   mlir::Value emitInner(tile::DotOp dot);
   mlir::Value addProducts(tile::DotOp dot, mlir::Value left, mlir::Value sum);
-  mlir::Value constant(int64_t value) { return frame.constant(value); }
+  llvm::SmallVector<mlir::Value> buildOverSteps(mlir::ValueRange initial,
+                                                ProgramFrame::Body body);
 
   ProgramFrame &frame;
   mlir::ImplicitLocOpBuilder &builder;

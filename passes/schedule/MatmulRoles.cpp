@@ -6,7 +6,10 @@
 
 #include "passes/schedule/MatmulRules.h"
 
+#include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
+#include "dialect/Rows.h"
+#include "passes/analysis/FollowingSums.h"
 #include "passes/schedule/ThreadGrid.h"
 
 using namespace mlir;
@@ -14,6 +17,84 @@ using namespace bastile;
 
 /// Threads of a warpgroup, and rows that it multiplies.
 static constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
+
+//===----------------------------------------------------------------------===//
+// Which kernels
+//===----------------------------------------------------------------------===//
+
+/// Whether copies of boxes may take `type`: they take five dimensions, and rows
+/// that lie 16 bytes apart or a multiple of them.
+static bool fitsBoxes(Type type) {
+  constexpr int64_t mostDimensions = 5, unit = 16;
+  auto tensor = cast<RankedTensorType>(type);
+  const int64_t size = tensor.getShape().back();
+  return tensor.getRank() <= mostDimensions &&
+         (ShapedType::isDynamic(size) || size == 1 ||
+          size * getElementBytes(tensor) % unit == 0);
+}
+
+/// Whether products are added up over a dimension of the batch of `dot`.
+static bool sumsBatch(tile::DotOp dot) {
+  auto a = cast<RankedTensorType>(dot.getA().getType());
+  auto b = cast<RankedTensorType>(dot.getB().getType());
+  for (int64_t ahead = 0, end = std::max(a.getRank(), b.getRank()) - 2;
+       ahead < end; ++ahead)
+    if (getBatchSize(dot.getSumType(), ahead) == 1 &&
+        getBatchSize(a, b, ahead) != 1)
+      return true;
+  return false;
+}
+
+bool bastile::fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
+  Block &body = kernel.getBody().front();
+  if (!space.getDot() || space.isTransposed() ||
+      !llvm::all_of(kernel.getResultTypes(), fitsBoxes) ||
+      llvm::any_of(body.getTerminator()->getOperands(),
+                   [&](Value value) { return space.isStreamed(value); }))
+    return false;
+  DenseSet<Value> factors;
+  for (auto dot : body.getOps<tile::DotOp>()) {
+    const bool isComputed = KernelSpace::isLeftComputed(dot);
+    if (getElementBytes(dot.getFactorType()) != 2)
+      return false;
+    for (Value factor : dot.getOperands().take_front(2))
+      if (isa<BlockArgument>(factor)) {
+        factors.insert(factor);
+        if (!fitsBoxes(factor.getType()))
+          return false;
+      }
+    const bool isInner = space.isInner(dot);
+    if ((isInner || isComputed) &&
+        (sumsBatch(dot) || dot.getContract()[0] != 1))
+      return false;
+    if (space.hasComputedLeft() && isInner == isComputed)
+      return false;
+  }
+  const FollowingSums following(body);
+  DenseMap<Value, int64_t> depths;
+  following.noteDepths(depths);
+  for (Operation &op : body.without_terminator()) {
+    if (isa<tile::DotOp>(op))
+      continue;
+    for (OpOperand &use : op.getOpOperands())
+      if (factors.contains(use.get()) && getSizeOperand(&op) != &use &&
+          space.readsStream(use))
+        return false;
+    if (!space.reducesStream(&op))
+      continue;
+    if (!space.hasComputedLeft() ||
+        getReductionDepth(op.getResult(0), depths) > 1)
+      return false;
+  }
+  return llvm::all_of(space.getDots(), [&](tile::DotOp dot) {
+    return !KernelSpace::isLeftComputed(dot) ||
+           getReductionDepth(dot.getResult(), depths) <= 1;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// What a block has
+//===----------------------------------------------------------------------===//
 
 int64_t bastile::getWholeStages(const MatmulShape &shape) {
   constexpr int64_t wide = 128;
@@ -48,14 +129,82 @@ static int64_t getMostHeld(const MatmulFields &fields,
   return getWarpgroups(fields) > 2 || !shape.isStreaming ? half : most;
 }
 
-bool bastile::fitsSharedMemory(const MatmulFields &fields,
-                               const MatmulShape &shape, const Target &target) {
+static bool fitsSharedMemory(const MatmulFields &fields,
+                             const MatmulShape &shape, const Target &target) {
   return getSharedBytes(fields, shape) <= target.maxSharedBytesPerBlock;
 }
 
-bool bastile::fitsRegisters(const MatmulFields &fields,
-                            const MatmulShape &shape) {
+static bool fitsRegisters(const MatmulFields &fields,
+                          const MatmulShape &shape) {
   return getHeld(fields, shape) <= getMostHeld(fields, shape);
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+/// A tile for which warps have roles: two warpgroups multiply, each with as
+/// many sums as leave registers for all else, and the blocks of a cluster share
+/// what they copy of the right factors.
+static MatmulFields chooseForFactors(const MatmulShape &shape) {
+  constexpr int64_t panel = 64, columns = 256, rows = 2 * kRows;
+  MatmulFields fields;
+  tile::DotOp dot = shape.dot;
+  ArrayRef<int64_t> matrix = dot.getSumType().getShape().take_back(2);
+  auto getNeeded = [](int64_t size, int64_t unit, int64_t most) {
+    return ShapedType::isDynamic(size)
+               ? most
+               : std::min<int64_t>(most, llvm::alignTo(size, unit));
+  };
+  fields.roles = 2;
+  fields.rows = rows;
+  fields.threads = 3 * kWarpgroup;
+  fields.vector = 2;
+  fields.depth = panel;
+  fields.columns =
+      getNeeded(matrix[1], panel,
+                std::max(panel, columns / shape.numDots / panel * panel));
+  fields.cluster = getNeeded(matrix[0], rows, 2 * rows) / rows;
+  fields.stages = 4;
+  return fields;
+}
+
+/// The same where left factors are computed, if there is room. A step's
+/// streamed values take registers beside the sums; where both are few, three
+/// warpgroups have enough.
+static std::optional<MatmulFields> chooseForStream(const MatmulShape &shape,
+                                                   const Target &target) {
+  constexpr int64_t unit = 16, narrow = 64, few = 16;
+  MatmulFields fields;
+  fields.roles = 2;
+  fields.cluster = 1;
+  fields.columns = shape.getAllColumns(unit);
+  const int64_t sums = fields.columns * shape.numDots;
+  const int64_t most = sums <= narrow && shape.numStreamed <= few ? 3 : 2;
+  fields.vector = 2;
+  fields.stages = 2;
+  for (int64_t warpgroups = most; warpgroups > 0; --warpgroups) {
+    fields.rows = warpgroups * kRows;
+    fields.threads = (warpgroups + 1) * kWarpgroup;
+    // A step is as long as leaves registers beside the sums.
+    fields.depth = 128;
+    while (fields.depth > unit && !fitsRegisters(fields, shape))
+      fields.depth /= 2;
+    if (fitsRegisters(fields, shape) && fitsSharedMemory(fields, shape, target))
+      return fields;
+  }
+  return std::nullopt;
+}
+
+std::optional<MatmulFields> bastile::chooseSpecialized(const MatmulShape &shape,
+                                                       const Target &target) {
+  // As many products share the sums of a warpgroup.
+  constexpr int64_t mostDots = 4;
+  if (!target.hasWarpgroupProducts() || shape.numDots > mostDots)
+    return std::nullopt;
+  if (shape.isStreaming)
+    return chooseForStream(shape, target);
+  return chooseForFactors(shape);
 }
 
 void bastile::completeSpecialized(MatmulFields &fields,
@@ -64,10 +213,9 @@ void bastile::completeSpecialized(MatmulFields &fields,
                                   const Target &target) {
   const bool hasColumns = fields.columns > 0, hasStages = fields.stages > 0;
   if (!fields.rows)
-    fields.rows =
-        fields.threads
-            ? std::max<int64_t>(1, fields.threads / kWarpgroup - 1) * kRows
-            : chosen.rows;
+    fields.rows = fields.threads
+                      ? std::max<int64_t>(1, getWarpgroups(fields)) * kRows
+                      : chosen.rows;
   if (!fields.threads)
     fields.threads = (fields.rows / kRows + 1) * kWarpgroup;
   auto choose = [&](auto field) {

@@ -8,8 +8,9 @@
 #define BASTILE_PASSES_SCHEDULE_MATMULRULES_H
 
 #include "bastile/Target.h"
-#include "dialect/Tile.h"
+#include "dialect/KernelSpace.h"
 #include "passes/schedule/KernelSchedule.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace bastile {
 
@@ -38,6 +39,10 @@ struct MatmulShape {
   /// How many ops compute what is streamed.
   int64_t numStreamed = 0;
 
+  /// All columns of the products, in whole `unit`s.
+  int64_t getAllColumns(int64_t unit) const {
+    return static_cast<int64_t>(llvm::alignTo(columns, unit));
+  }
   /// Whether the program goes along k, `depth` elements at a time. Otherwise
   /// each product takes its factors whole.
   bool isLoop(bool isStaged) const { return !dot || isStreaming || isStaged; }
@@ -93,12 +98,16 @@ verifyMatmul(llvm::function_ref<mlir::InFlightDiagnostic()> error,
              const MatmulFields &fields, const MatmulShape &shape,
              const Target &target);
 
-/// Whether a thread that multiplies holds no more than registers do, where
-/// warps have roles.
-bool fitsRegisters(const MatmulFields &fields, const MatmulShape &shape);
-/// The same of the shared memory of a block.
-bool fitsSharedMemory(const MatmulFields &fields, const MatmulShape &shape,
-                      const Target &target);
+/// Whether the warps of a block of `kernel`, of space `space`, may have roles:
+/// boxes take its factors and results, the program makes one loop over k, and
+/// nothing but products reads the factors there. Warpgroups add products of
+/// 8-bit floats with fewer bits than a float has.
+bool fitsRoles(tile::KernelOp kernel, const KernelSpace &space);
+
+/// What the heuristic chooses of schedules in which warps have roles, for a
+/// kernel whose warps may; none where `target` has no such products or no room.
+std::optional<MatmulFields> chooseSpecialized(const MatmulShape &shape,
+                                              const Target &target);
 
 /// The rules of schedules in which warps have roles: the fields that `fields`
 /// leaves open, and what a target can run.

@@ -9,8 +9,6 @@
 #include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
 #include "dialect/KernelSpace.h"
-#include "dialect/Rows.h"
-#include "passes/analysis/FollowingSums.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -18,96 +16,13 @@ using namespace mlir;
 using namespace bastile;
 
 static constexpr int64_t kWarp = ThreadGrid::kWarp, kThreadRows = 16;
-/// As many products share the sums of a warpgroup.
-static constexpr int64_t kMostSpecializedDots = 4;
-
-/// Whether copies of boxes may take `type`: they take five dimensions, and rows
-/// that lie 16 bytes apart or a multiple of them.
-static bool fitsBoxes(Type type) {
-  constexpr int64_t mostDimensions = 5, unit = 16;
-  auto tensor = cast<RankedTensorType>(type);
-  const int64_t size = tensor.getShape().back();
-  return tensor.getRank() <= mostDimensions &&
-         (ShapedType::isDynamic(size) || size == 1 ||
-          size * getElementBytes(tensor) % unit == 0);
-}
-
-/// Whether products are added up over a dimension of the batch of `dot`.
-static bool sumsBatch(tile::DotOp dot) {
-  auto getBatch = [](Type type) {
-    return cast<RankedTensorType>(type).getShape().drop_back(2);
-  };
-  ArrayRef<int64_t> sum = getBatch(dot.getSumType());
-  return llvm::any_of(dot.getOperands().take_front(2), [&](Value factor) {
-    ArrayRef<int64_t> own = getBatch(factor.getType());
-    const size_t common = std::min(own.size(), sum.size());
-    return own.size() > sum.size() ||
-           llvm::any_of(llvm::zip(own.take_back(common), sum.take_back(common)),
-                        [](auto sizes) {
-                          auto [size, ofSum] = sizes;
-                          return ofSum == 1 && size != 1;
-                        });
-  });
-}
-
-/// Whether the warps of a block of `kernel` may part: boxes take its factors
-/// and results, the program makes one loop over k, and nothing but products
-/// reads the factors there. Warpgroups add products of 8-bit floats with fewer
-/// bits than a float has.
-static bool fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
-  Block &body = kernel.getBody().front();
-  if (!space.getDot() || space.isTransposed() ||
-      !llvm::all_of(kernel.getResultTypes(), fitsBoxes) ||
-      llvm::any_of(body.getTerminator()->getOperands(),
-                   [&](Value value) { return space.isStreamed(value); }))
-    return false;
-  DenseSet<Value> factors;
-  for (auto dot : body.getOps<tile::DotOp>()) {
-    const bool isComputed = KernelSpace::isLeftComputed(dot);
-    if (getElementBytes(dot.getFactorType()) != 2)
-      return false;
-    for (Value factor : dot.getOperands().take_front(2))
-      if (isa<BlockArgument>(factor)) {
-        factors.insert(factor);
-        if (!fitsBoxes(factor.getType()))
-          return false;
-      }
-    const bool isInner = space.isInner(dot);
-    if ((isInner || isComputed) &&
-        (sumsBatch(dot) || dot.getContract()[0] != 1))
-      return false;
-    if (space.hasComputedLeft() && isInner == isComputed)
-      return false;
-  }
-  const FollowingSums following(body);
-  DenseMap<Value, int64_t> depths;
-  following.noteDepths(depths);
-  for (Operation &op : body.without_terminator()) {
-    if (isa<tile::DotOp>(op))
-      continue;
-    for (OpOperand &use : op.getOpOperands())
-      if (factors.contains(use.get()) && getSizeOperand(&op) != &use &&
-          space.readsStream(use))
-        return false;
-    if (!space.reducesStream(&op))
-      continue;
-    if (!space.hasComputedLeft() ||
-        getReductionDepth(op.getResult(0), depths) > 1)
-      return false;
-  }
-  return llvm::all_of(space.getDots(), [&](tile::DotOp dot) {
-    return !KernelSpace::isLeftComputed(dot) ||
-           getReductionDepth(dot.getResult(), depths) <= 1;
-  });
-}
 
 MatmulShape MatmulShape::get(tile::KernelOp kernel) {
   const KernelSpace space(kernel);
   MatmulShape shape;
   shape.dot = space.getDot();
   shape.numDots = static_cast<int64_t>(space.getDots().size());
-  shape.isStreaming =
-      llvm::any_of(space.getDots(), KernelSpace::isLeftComputed);
+  shape.isStreaming = space.hasComputedLeft();
   if (shape.isStreaming)
     shape.columns = shape.dot.getSumType().getShape().back();
   shape.mayHaveRoles = fitsRoles(kernel, space);
@@ -128,11 +43,6 @@ MatmulShape MatmulShape::get(tile::KernelOp kernel) {
   return shape;
 }
 
-/// All columns of the products of `shape`, in whole `unit`s.
-static int64_t getAllColumns(const MatmulShape &shape, int64_t unit) {
-  return static_cast<int64_t>(llvm::alignTo(shape.columns, unit));
-}
-
 //===----------------------------------------------------------------------===//
 // The host
 //===----------------------------------------------------------------------===//
@@ -149,7 +59,7 @@ static void chooseStreamedForHost(MatmulFields &fields,
   fields.columns = 1;
   if (!shape.dot)
     return;
-  fields.columns = getAllColumns(shape, fields.vector);
+  fields.columns = shape.getAllColumns(fields.vector);
   fields.rows = std::clamp<int64_t>(
       mostVectors * fields.vector / fields.columns, 1, vectors);
 }
@@ -197,58 +107,6 @@ static bool fitsTensorCores(tile::DotOp dot, const Target &target) {
          !llvm::is_contained(matrix, 1);
 }
 
-/// A tile for which warps have roles: two warpgroups multiply, each with as
-/// many sums as leave registers for all else, and the blocks of a cluster share
-/// what they copy of the right factors.
-static void chooseSpecialized(MatmulFields &fields, const MatmulShape &shape) {
-  constexpr int64_t panel = 64, columns = 256, rows = 128;
-  tile::DotOp dot = shape.dot;
-  ArrayRef<int64_t> matrix = dot.getSumType().getShape().take_back(2);
-  auto getNeeded = [](int64_t size, int64_t unit, int64_t most) {
-    return ShapedType::isDynamic(size)
-               ? most
-               : std::min<int64_t>(most, llvm::alignTo(size, unit));
-  };
-  fields.roles = 2;
-  fields.rows = rows;
-  fields.threads = 384;
-  fields.vector = 2;
-  fields.depth = panel;
-  fields.columns =
-      getNeeded(matrix[1], panel,
-                std::max(panel, columns / shape.numDots / panel * panel));
-  fields.cluster = getNeeded(matrix[0], rows, 2 * rows) / rows;
-  fields.stages = 4;
-}
-
-/// The same where left factors are computed, if there is room. A step's
-/// streamed values take registers beside the sums; where both are few, three
-/// warpgroups have enough.
-static bool chooseSpecializedStream(MatmulFields &fields,
-                                    const MatmulShape &shape,
-                                    const Target &target) {
-  constexpr int64_t unit = 16, narrow = 64, few = 16;
-  constexpr int64_t warpgroup = 4 * kWarp, rows = 64;
-  fields.roles = 2;
-  fields.cluster = 1;
-  fields.columns = getAllColumns(shape, unit);
-  const int64_t sums = fields.columns * shape.numDots;
-  const int64_t most = sums <= narrow && shape.numStreamed <= few ? 3 : 2;
-  fields.vector = 2;
-  fields.stages = 2;
-  for (int64_t warpgroups = most; warpgroups > 0; --warpgroups) {
-    fields.rows = warpgroups * rows;
-    fields.threads = (warpgroups + 1) * warpgroup;
-    // A step is as long as leaves registers beside the sums.
-    fields.depth = 128;
-    while (fields.depth > unit && !fitsRegisters(fields, shape))
-      fields.depth /= 2;
-    if (fitsRegisters(fields, shape) && fitsSharedMemory(fields, shape, target))
-      return true;
-  }
-  return false;
-}
-
 static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape,
                          const Target &target) {
   if (!shape.dot) {
@@ -267,7 +125,7 @@ static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape,
     fields.threads = 256;
     fields.vector = 2;
     fields.rows = 128;
-    fields.columns = getAllColumns(shape, unit);
+    fields.columns = shape.getAllColumns(unit);
     fields.depth = unit;
     for (auto [depth, most] : {std::pair(64, 192), std::pair(32, 256)})
       if (fields.columns * shape.numDots + depth * shape.numInner <= most) {
@@ -301,7 +159,7 @@ static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape,
   fields.columns = 64;
   if (!shape.isStreaming)
     return;
-  fields.columns = getAllColumns(shape, fields.threads / kThreadRows);
+  fields.columns = shape.getAllColumns(fields.threads / kThreadRows);
   fields.depth = 64;
   while (fields.rows > kThreadRows &&
          fields.getSumsPerThread(shape) > kMostOwnSums)
@@ -315,16 +173,11 @@ MatmulFields bastile::chooseMatmul(const MatmulShape &shape,
     chooseForHost(fields, shape, target);
     return fields;
   }
-  bool hasRoles = target.hasWarpgroupProducts() && shape.mayHaveRoles &&
-                  fitsTensorCores(shape.dot, target) &&
-                  shape.numDots <= kMostSpecializedDots;
-  MatmulFields specialized;
-  if (hasRoles && shape.isStreaming)
-    hasRoles = chooseSpecializedStream(specialized, shape, target);
-  else if (hasRoles)
-    chooseSpecialized(specialized, shape);
-  if (hasRoles && roles != 1)
-    return specialized;
+  std::optional<MatmulFields> specialized;
+  if (shape.mayHaveRoles && fitsTensorCores(shape.dot, target))
+    specialized = chooseSpecialized(shape, target);
+  if (specialized && roles != 1)
+    return *specialized;
   chooseForGPU(fields, shape, target);
   // The rows that inner products multiply lie in shared memory as a whole.
   constexpr int64_t fewest = 2 * tile::MmaAttr::kWarpRows;
@@ -333,7 +186,7 @@ MatmulFields bastile::chooseMatmul(const MatmulShape &shape,
     fields.rows /= 2;
     fields.threads /= 2;
   }
-  if (hasRoles)
+  if (specialized)
     fields.roles = fields.cluster = 1;
   return fields;
 }

@@ -15,15 +15,9 @@ are the largest against float64, relative to the norm, of a smaller case.
 import argparse
 import importlib.util
 
-from bastile_bench import _environment, _options
+from bastile_bench import _options
 from bastile_bench._progress import Progress
-from bastile_bench._report import (
-    Column,
-    Report,
-    describe_environment,
-    format_table,
-    shape_text,
-)
+from bastile_bench._report import Column, format_table, number_text, shape_text
 from bastile_bench._statistics import spread_text, summarize
 
 #: By name: batch, sequence, heads of queries and of keys, size, and what is special.
@@ -85,14 +79,7 @@ def add_arguments(parser) -> None:
     parser.add_argument(
         "--forward-only", action="store_true", help="leave out the backward"
     )
-    parser.add_argument(
-        "--rounds", type=int, default=20, help="timed calls of a row (20)"
-    )
-    parser.add_argument(
-        "--dtype", choices=_options.DTYPES, default="bf16", help="(bf16)"
-    )
-    parser.add_argument("--device", default="cuda", help="cuda, cuda:1 or cpu (cuda)")
-    _options.add_folder(parser)
+    _options.add_timing(parser, rounds=20)
 
 
 def of_preset(arguments) -> argparse.Namespace:
@@ -113,11 +100,8 @@ def _length(text):
 
 
 def _shape(text):
-    try:
-        sizes = tuple(int(size) for size in text.split("x"))
-    except ValueError:
-        sizes = ()
-    if len(sizes) != 5 or min(sizes) < 1 or sizes[2] % sizes[3]:
+    sizes = _options.parse_sizes(text)
+    if len(sizes) != 5 or sizes[2] % sizes[3]:
         raise argparse.ArgumentTypeError(
             f"'{text}' is not batch x sequence x heads x heads of keys x size"
         )
@@ -126,14 +110,9 @@ def _shape(text):
 
 def run(arguments) -> int:
     """Measures, prints and writes; 1 if a call of Bastile's failed."""
-    torch = _options.require_torch()
-    from bastile_bench import _attentions, _device
+    device, dtype, report = _options.open_report("attention", arguments)
+    from bastile_bench import _attentions
 
-    device = _device.open_device(arguments.device)
-    dtype = getattr(torch, _options.DTYPES[arguments.dtype])
-    environment = _environment.describe(arguments.device)
-    report = Report("attention", environment, arguments.out)
-    print(describe_environment(environment))
     directions = ("forward",) if arguments.forward_only else ("forward", "backward")
     cases = _cases(arguments, _attentions.Case)
     if not cases:
@@ -223,14 +202,6 @@ def _rows(case, found, factors, dtype, device):
     return rows
 
 
-def _number(key, digits, factor=1.0):
-    def text(row):
-        value = row.get(key)
-        return "" if value is None else f"{factor * value:.{digits}f}"
-
-    return text
-
-
 def _what(row):
     words = [row["op"], "causal" if row["causal"] else "full"]
     if row["window"] is not None:
@@ -247,10 +218,10 @@ COLUMNS = [
         "us",
         lambda row: spread_text(row["device_us"], 1) if "device_us" in row else "",
     ),
-    Column("TFLOP/s", _number("tflops", 0)),
-    Column("share", _number("share", 2)),
-    Column("first ms", _number("first_ms", 0)),
-    Column("extra MiB", _number("peak_bytes", 1, 2**-20)),
+    Column("TFLOP/s", number_text("tflops", 0)),
+    Column("share", number_text("share", 2)),
+    Column("first ms", number_text("first_ms", 0)),
+    Column("extra MiB", number_text("peak_bytes", 1, 2**-20)),
     Column(
         "error", lambda row: f"{row['max_error']:.1e}" if "max_error" in row else ""
     ),

@@ -12,16 +12,10 @@ pieces as the whole has; "ratio" divides them by PyTorch's.
 
 import argparse
 
-from bastile_bench import _environment, _options, _providers
+from bastile_bench import _options, _providers
 from bastile_bench._progress import Progress
 from bastile_bench._providers import PROVIDERS
-from bastile_bench._report import (
-    Column,
-    Report,
-    describe_environment,
-    format_table,
-    shape_text,
-)
+from bastile_bench._report import Column, format_table, number_text, shape_text
 from bastile_bench._statistics import spread_text, summarize
 
 SHAPES = (
@@ -65,22 +59,12 @@ def add_arguments(parser) -> None:
         metavar="MIB",
         help="MiB of logits of the row 'budget' (256)",
     )
-    parser.add_argument(
-        "--rounds", type=int, default=10, help="timed calls of a row (10)"
-    )
-    parser.add_argument(
-        "--dtype", choices=_options.DTYPES, default="bf16", help="(bf16)"
-    )
-    parser.add_argument("--device", default="cuda", help="cuda, cuda:1 or cpu (cuda)")
-    _options.add_folder(parser)
+    _options.add_timing(parser, rounds=10)
 
 
 def _shape(text):
-    try:
-        sizes = tuple(int(size) for size in text.split("x"))
-    except ValueError:
-        sizes = ()
-    if len(sizes) != 3 or min(sizes) < 1:
+    sizes = _options.parse_sizes(text)
+    if len(sizes) != 3:
         raise argparse.ArgumentTypeError(
             f"'{text}' is not tokens x length x classes, as in 8192x2880x201088"
         )
@@ -89,14 +73,9 @@ def _shape(text):
 
 def run(arguments) -> int:
     """Measures, prints and writes; 1 if a call of Bastile's failed."""
-    torch = _options.require_torch()
-    from bastile_bench import _device, _linear_losses
+    device, dtype, report = _options.open_report("linear-cross-entropy", arguments)
+    from bastile_bench import _linear_losses
 
-    device = _device.open_device(arguments.device)
-    dtype = getattr(torch, _options.DTYPES[arguments.dtype])
-    environment = _environment.describe(arguments.device)
-    report = Report("linear-cross-entropy", environment, arguments.out)
-    print(describe_environment(environment))
     rows = _installed(arguments.rows)
     with Progress("measuring", len(arguments.shapes)) as progress:
         for shape in arguments.shapes:
@@ -172,14 +151,6 @@ def _ratio(measured, found):
     return max(one / other for one, other in zip(measured.errors, plain.errors))
 
 
-def _number(key, digits, factor=1.0):
-    def text(row):
-        value = row.get(key)
-        return "" if value is None else f"{factor * value:.{digits}f}"
-
-    return text
-
-
 def _milliseconds(row):
     times = row.get("device_us")
     if times is None:
@@ -193,13 +164,13 @@ COLUMNS = [
     Column("library", lambda row: PROVIDERS[row["provider"]].title, False),
     Column("what", "op", False),
     Column("ms", _milliseconds),
-    Column("TFLOP/s", _number("tflops", 0)),
-    Column("share", _number("share", 3)),
+    Column("TFLOP/s", number_text("tflops", 0)),
+    Column("share", number_text("share", 3)),
     Column("pieces", "pieces"),
-    Column("extra GiB", _number("peak_bytes", 2, 2**-30)),
+    Column("extra GiB", number_text("peak_bytes", 2, 2**-30)),
     Column("error dX", lambda row: _error(row, "error_hidden")),
     Column("error dW", lambda row: _error(row, "error_weight")),
-    Column("ratio", _number("error_ratio", 2)),
+    Column("ratio", number_text("error_ratio", 2)),
     Column("", lambda row: row.get("error", ""), False),
 ]
 
