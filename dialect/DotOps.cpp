@@ -152,9 +152,12 @@ static LogicalResult verifyBatch(DotOp op) {
   auto a = cast<RankedTensorType>(op.getA().getType());
   auto b = cast<RankedTensorType>(op.getB().getType());
   RankedTensorType sum = op.getSumType();
-  if (sum.getRank() > std::max(a.getRank(), b.getRank()))
+  const int64_t extra = sum.getRank() - std::max(a.getRank(), b.getRank());
+  if (extra > 0 && llvm::any_of(sum.getShape().take_front(extra),
+                                [](int64_t size) { return size != 1; }))
     return op.emitOpError("gives ")
-           << sum << ", with more dimensions than " << a << " and " << b;
+           << sum << ", with dimensions that " << a << " and " << b
+           << " do not have; they could be of size 1 alone";
   for (int64_t place = 0, end = std::max(a.getRank(), b.getRank()) - 2;
        place < end; ++place) {
     const int64_t left = bastile::getBatchSize(a, place),

@@ -25,7 +25,8 @@ def Tile_DotOp : Tile_Op<"dot", [
     are those of a batch: from the last one on, each of `a` belongs to one of
     `b`, and a matrix is repeated where its tensor lacks a dimension or has the
     static size 1 there. Where the result lacks a dimension or has the static
-    size 1, and an operand does not, products are added up over it.
+    size 1, and an operand does not, products are added up over it. It may have
+    further dimensions of size 1 ahead of all that the operands have.
 
     Examples:
 

@@ -89,8 +89,8 @@ func.func @repeated(%a: tensor<1x?x8xf32>, %b: tensor<4x8xf32>) {
 // -----
 
 func.func @rank(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) {
-  // expected-error @below {{'tile.dot' op gives 'tensor<1x?x4xf32>', with more dimensions than 'tensor<?x8xf32>' and 'tensor<4x8xf32>'}}
-  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<1x?x4xf32>
+  // expected-error @below {{'tile.dot' op gives 'tensor<2x?x4xf32>', with dimensions that 'tensor<?x8xf32>' and 'tensor<4x8xf32>' do not have; they could be of size 1 alone}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<2x?x4xf32>
   return
 }
 
