@@ -31,7 +31,9 @@ private:
     bool isFactor = false;
   };
 
+  Reading getComputed(Operation *op);
   Reading getReading(OpOperand &use);
+  Reading getSizesReading(BlockArgument argument);
   StringAttr getWholeName(tile::DotOp dot);
   Reading getReading(tile::DotOp dot, unsigned index);
   void addReading(BlockArgument argument, const Reading &reading);
@@ -90,6 +92,29 @@ ProductSpace::Reading ProductSpace::getReading(tile::DotOp dot,
              : Reading{contracted, free, /*isFactor=*/true};
 }
 
+/// The dimensions of the matrices that `op` computes.
+ProductSpace::Reading ProductSpace::getComputed(Operation *op) {
+  const bool isStreamed = op && factors.contains(op);
+  if (isStreamed && factors.isTransposed())
+    return {name("k"), name("m")};
+  return {name("m"), name(isStreamed ? "k" : "n")};
+}
+
+/// How an argument is read that gives nothing but sizes. Its columns are those
+/// of what has as many as only it knows.
+ProductSpace::Reading ProductSpace::getSizesReading(BlockArgument argument) {
+  Reading reading{name("m"), StringAttr()};
+  for (Operation *user : argument.getUsers()) {
+    const Reading computed = getComputed(user);
+    if (factors.contains(user))
+      reading.row = computed.row;
+    auto type = cast<RankedTensorType>(user->getResult(0).getType());
+    if (ShapedType::isDynamic(type.getShape().back()))
+      reading.column = computed.column;
+  }
+  return reading;
+}
+
 /// How an op that is no product reads an argument.
 ProductSpace::Reading ProductSpace::getReading(OpOperand &use) {
   if (factors.isTransposed() && factors.contains(use.getOwner()))
@@ -122,16 +147,10 @@ void ProductSpace::collectReadings() {
         addReading(argument, getReading(use));
     }
   }
-  // Nothing but the sizes of such an argument is of use.
   for (BlockArgument argument : body.getArguments())
     if (SmallVector<Reading> &all = readings[argument.getArgNumber()];
-        all.empty()) {
-      const bool isOfFactor =
-          llvm::any_of(argument.getUsers(),
-                       [&](Operation *user) { return factors.contains(user); });
-      all.push_back({name(factors.isTransposed() && isOfFactor ? "k" : "m"),
-                     StringAttr()});
-    }
+        all.empty())
+      all.push_back(getSizesReading(argument));
 }
 
 /// What a projection says of a tensor of `type` that is no factor. A size of 1
@@ -180,18 +199,13 @@ ArrayAttr ProductSpace::project(Value value, bool isResult) {
   SmallVector<Attribute> places;
   if (!type)
     return builder.getArrayAttr(places);
-  const bool isStreamed = op && factors.contains(op);
-  const bool isSwapped = isStreamed && factors.isTransposed();
-  StringAttr row = name(isSwapped ? "k" : "m");
-  StringAttr column = name(isSwapped ? "m" : isStreamed ? "k" : "n");
+  const Reading computed = getComputed(op);
   for (int64_t place = 0; place < type.getRank(); ++place)
-    places.push_back(projectPlace(type, place, row, column));
-  if (!isResult && isStreamed && isa<tile::DotOp>(op)) {
+    places.push_back(projectPlace(type, place, computed.row, computed.column));
+  if (!isResult && isa_and_present<tile::DotOp>(op) && factors.contains(op)) {
     // Of the dimensions of its tile, k has a name whatever its size.
-    Attribute &streamedPlace =
-        isSwapped ? places[places.size() - 2] : places.back();
-    streamedPlace = getName(
-        name("k"), type.getDimSize(type.getRank() - (isSwapped ? 2 : 1)));
+    const int64_t place = type.getRank() - (computed.row == name("k") ? 2 : 1);
+    places[place] = getName(name("k"), type.getDimSize(place));
   }
   return builder.getArrayAttr(places);
 }

@@ -150,8 +150,6 @@ class Trace(TorchFunctionMode):
         super().__init__()
         self.what, self.scores = what, scores
         self._captured, self._take = captured, take
-        #: The score of a function that has not looked at it yet.
-        self._score = None
         #: What each query has a number of, so that all else can be repeated to it.
         self.column = functions.iota(scores, -2)
 
@@ -201,13 +199,7 @@ class Trace(TorchFunctionMode):
 
     def run_of_score(self, function, indices):
         """What a function of scores makes of them."""
-        score = Value(self, self.scores)
-        self._score = score
-        result = self.run(function, score, *indices)
-        if self._score is not None:
-            raise Refused(
-                f"{self.what}: '{_name_of(function)}' makes nothing of the score"
-            )
+        result = self.run(function, Value(self, self.scores), *indices)
         return number_of(result, self.scores)
 
     def call(self, name, operands, named):
@@ -225,8 +217,6 @@ class Trace(TorchFunctionMode):
 
     def content_of(self, operand) -> Any:
         if isinstance(operand, Value):
-            if operand is self._score:
-                self._score = None
             return operand.content
         if not isinstance(operand, torch.Tensor):
             return operand
@@ -279,6 +269,9 @@ def condition_of(content) -> Any:
 
 def number_of(content, like) -> Any:
     """Floats of what a function of scores returned, in the shape of ``like``."""
+    if not isinstance(content, Symbol):
+        # A constant of all scores.
+        return functions.iota(like, -1).to(like.dtype) * 0.0 + float(content)
     if content.dtype != like.dtype:
         content = content.to(like.dtype)
     return functions.expand_as(content, like)
