@@ -39,8 +39,9 @@ test: all ## run every test: lit, unit and Python
 	@rm -f $(BUILD)/test-results.xml
 	@$(LIT) -v --xunit-xml-output $(BUILD)/test-results.xml test
 
-test-long: all ## run the numeric tests that `make test` leaves out
-	@$(LIT) -v test/numerics/long
+test-long: all ## run the tests that `make test` leaves out
+	@BASTILE_TEST_LONG=1 $(LIT) -v test/numerics/long \
+	  $$(grep -rl --include='test_*.py' 'pytest\.mark\.long' test)
 
 fuzz: setup ## look for inputs that crash, for SECONDS (600), with sanitizers
 	@scripts/fuzz.py --seconds $(SECONDS)

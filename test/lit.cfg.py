@@ -32,7 +32,12 @@ config.environment["PATH"] = os.pathsep.join(
     [os.path.join(build, "bin"), os.path.join(llvm, "bin"), os.environ["PATH"]]
 )
 config.environment["BASTILE_BUILD"] = build
-for name in ("HOME", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH"):
+for name in (
+    "HOME",
+    "CUDA_VISIBLE_DEVICES",
+    "LD_LIBRARY_PATH",
+    "BASTILE_TEST_LONG",
+):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 

@@ -106,6 +106,7 @@ def check(source, *arguments):
 PLACES = [(), ("--offset=1",), ("--gap=3",)]
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_products(seed):
     product = Product(seed)
@@ -210,6 +211,7 @@ func.func @f(%x: tensor<?x64xf32>, %w: tensor<64x33xf32>) -> (tensor<?x33xf32>, 
 """
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("options", [(), ("--emulate",)])
 @pytest.mark.parametrize("grad", [(), ("--grad",), ("--value-and-grad",)])
 @pytest.mark.parametrize(
@@ -259,6 +261,7 @@ def make_scheduled(element, contract, output):
     )
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("output", BODIES)
 @pytest.mark.parametrize("contract", [0, 1])
 @pytest.mark.parametrize(
@@ -294,6 +297,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("contract", [0, 1])
 @pytest.mark.parametrize("schedule, is_for_host", OTHERS)
 def test_schedules_of_other_products(schedule, is_for_host, contract):

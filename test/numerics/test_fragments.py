@@ -65,6 +65,7 @@ def map_type(kind, rows, columns, swizzle):
     )
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("m,n", ((1, 1), (37, 27), (64, 32), (133, 31)))
 @pytest.mark.parametrize("rows,warps", ((64, 4), (128, 4), (128, 8)))
 def test_tiles_in_registers(m, n, rows, warps):
@@ -245,6 +246,7 @@ class SharedOperand:
         return own.T if self.place == "columns" else own, own
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("kind,swizzle,left,right", product_cases())
 def test_products(kind, swizzle, left, right):
     """Twice the product of 128 rows by one warpgroup, which takes 64 of them at a

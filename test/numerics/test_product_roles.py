@@ -52,6 +52,7 @@ class Boxed(Product):
             operand[-2:] = [(name, self.names[name]) for name, _ in operand[-2:]]
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_products(seed):
     product = Boxed(seed)
@@ -69,6 +70,7 @@ def test_loops_over_parts(output):
     check(source, *product.shapes(), *WHERE)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(
     "source, shape",
     [
@@ -110,6 +112,7 @@ SCHEDULES = [
 ]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_schedules(schedule):
     pinned = f"--schedule=#tile.matmul<{schedule}>"
@@ -118,6 +121,7 @@ def test_schedules(schedule):
     check(product.source(), *product.shapes(), pinned, *WHERE)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("seed", range(16))
 def test_streamed_factors(seed):
     case = Case(1000 + seed)

@@ -121,6 +121,7 @@ func.func @f(%q: {q}, %k: {k}, %v: {v}) -> {names["o"]} {{
 PLACES = [(), (), ("--offset=1",), ("--gap=3",)]
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_formulas(seed):
     case = Case(seed)
@@ -159,6 +160,7 @@ ROWS = {
 }
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("columns", [1, 5, 77, 513, 4097])
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_of_any_length(name, columns):

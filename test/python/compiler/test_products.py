@@ -41,6 +41,7 @@ def compare(result, expected, dtype):
     assert error < TOLERANCES[dtype]
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize(
     "function, shapes",
@@ -67,6 +68,7 @@ def test_against_torch(function, shapes, dtype):
     check(bastile.compile(function), function, dtype, *shapes)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize(
     "function, shapes",
@@ -174,6 +176,7 @@ def test_packed_gates(dtype):
     check(bastile.compile(packed), expected, dtype, (5, 16), (48, 16), (8, 48))
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("is_transposed", [False, True])
 @pytest.mark.parametrize("dtype", TOLERANCES)

@@ -212,6 +212,7 @@ def check(function, expected, dtype, shapes):
         compare(mine.grad, other.grad, dtype, scale=0.1 * gradient.double().norm())
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_values_and_gradients(name, dtype):
@@ -230,6 +231,7 @@ def test_values_and_gradients(name, dtype):
 IN_MEMORY = {"biased", "normalized", "mixed", "of_places"}
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", FORMULAS)
 def test_what_kernels_leave(name):
     """No kernel leaves anything for each query and key, forward or backward."""

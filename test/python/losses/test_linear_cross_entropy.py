@@ -55,6 +55,7 @@ def compare(problem, how, **options):
         assert distance(one.grad, other.grad) < limit
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -65,6 +66,7 @@ def test_types(dtype, reduction, budget, recompute, device):
     compare(problem, how, reduction=reduction)
 
 
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize("budget", ["whole", "chunks"])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
@@ -194,6 +196,7 @@ def test_hidden_states_that_are_not_contiguous():
     torch.testing.assert_close(call(problem), straight)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("frozen", [0, 1, 2, (0, 1), (0, 2), (1, 2)])
@@ -331,6 +334,7 @@ def test_a_sum_of_many_chunks_is_as_precise_as_one():
 # PyTorch's machinery.
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])

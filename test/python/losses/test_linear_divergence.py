@@ -116,6 +116,7 @@ def compare(problem, teacher, beta, how=None, **options):
         assert distance(one.grad, other.grad) < limit
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("beta", [0, 0.3, 1])
@@ -127,6 +128,7 @@ def test_types(dtype, beta, reduction, budget, device):
     compare(problem, teacher, beta, how, reduction=reduction)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize(
     "options",
@@ -302,6 +304,7 @@ def test_leading_dimensions():
     assert problem.hidden.grad.shape == problem.hidden.shape
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("frozen", [0, 1, 2, (0, 1), (0, 2), (1, 2)])
 def test_only_the_gradients_that_are_wanted(frozen, reduction):
@@ -352,6 +355,7 @@ def test_second_derivatives_are_refused(reduction):
         gradient.sum().backward()
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 @pytest.mark.parametrize("from_logits", [False, True])

@@ -71,6 +71,7 @@ def make_inputs(kind):
 KINDS = ["plain", "padded", "packed"]
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MODELS)
 def test_by_its_name(name, kind, runs):
@@ -87,6 +88,7 @@ def test_by_its_name(name, kind, runs):
     assert len(runs) == 2 and all(isinstance(x, kernels.Mask) for x in runs)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", MODELS)
 def test_generation(name, runs):
     bastile.register_attention()
@@ -104,6 +106,7 @@ def test_generation(name, runs):
     assert len(runs) == 2 * 6 * len(cases)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", EAGER)
 def test_in_the_place_of_attention_that_is_written_out(name, kind, runs):
@@ -137,6 +140,7 @@ def test_layers_that_ask_whether_a_mask_is_a_tensor_keep_their_attention(runs):
         model(**inputs, use_cache=False)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["gemma3", "llama"])
 def test_in_the_place_of_pytorchs_attention(name, kind, runs):

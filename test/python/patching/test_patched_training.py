@@ -47,6 +47,7 @@ def test_gradient_checkpointing(name, reentrant):
         assert torch.allclose(gradient, expected[1][key], atol=2e-5), key
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("name", ["gemma2", "glm4", "gpt_oss", "qwen3"])
 def test_no_graph_break(name, apart):

@@ -58,6 +58,7 @@ def test_causal(lengths):
     check_case(*lengths, {"causal": True}, {"seen": place <= position})
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("lengths", LENGTHS)
 @pytest.mark.parametrize("window", [(3, 1), (None, 2), (0, None)])
 def test_windows(lengths, window):
@@ -102,12 +103,14 @@ def test_sinks_of_minus_infinity_take_nothing():
 SHAPES = [(2, 6, 7, 9), (1, 6, 7, 9), (7, 9), (2, 1, 1, 9), (2, 6, 7, 1)]
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_masks(shape):
     mask = torch.rand(shape, generator=torch.Generator().manual_seed(2)) < 0.6
     check_case(7, 9, {"mask": mask}, {"seen": mask})
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_biases(shape):
     bias = torch.randn(shape, dtype=torch.float64, requires_grad=True)
@@ -190,6 +193,7 @@ def test_the_generator_draws_what_is_dropped():
     assert torch.equal(ops.attention(*heads, dropout=0.5), one)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("name", ["causal", "window", "mask", "key_mask", "bias"])
 def test_rows_that_see_nothing_have_no_gradients(name):
     heads = make_heads(9, 5)
@@ -209,6 +213,7 @@ def test_rows_that_see_nothing_have_no_gradients(name):
     assert all(x.grad.isfinite().all() for x in heads)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("lengths", [(70, 129), (1, 9), (9, 1)])
 def test_types(dtype, lengths):
