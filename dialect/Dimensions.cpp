@@ -33,6 +33,7 @@ ValueDimensions::ValueDimensions(Block &block, ArrayRef<Numbers> known) {
   for (Operation &op : block)
     visit(op);
   joinParts();
+  joinColumnsOfPieces(block);
   for (auto &[name, place] : named)
     if (auto dimension = get(place.first, place.second))
       names.try_emplace(*dimension, name);
@@ -148,6 +149,12 @@ void ValueDimensions::joinColumns(Value lhs, Value rhs) {
   join(lhs, getRank(lhs) - 1, rhs, getRank(rhs) - 1);
 }
 
+/// Makes one dimension of the columns of two tensors that have as many.
+void ValueDimensions::joinSameColumns(Value lhs, Value rhs) {
+  if (getTensor(lhs).getShape().back() == getTensor(rhs).getShape().back())
+    joinColumns(lhs, rhs);
+}
+
 void ValueDimensions::visitBroadcast(tile::BroadcastOp broadcast) {
   Value source = broadcast.getSource(), result = broadcast.getResult();
   RankedTensorType type = getTensor(source);
@@ -257,12 +264,42 @@ void ValueDimensions::joinParts() {
   }
 }
 
+/// The operand that gives `op` its size if it is a piece of a row, whose length
+/// others may have by chance.
+static Value getPieceOfSize(Operation &op) {
+  OpOperand *size = getSizeOperand(&op);
+  return size && size->get().getDefiningOp<tile::SplitOp>() ? size->get()
+                                                            : Value();
+}
+
+/// Gives columns that belong to no tensor in memory those of the piece of a row
+/// that their size is taken from.
+void ValueDimensions::joinColumnsOfPieces(Block &block) {
+  DenseSet<Dimension> ofTensors;
+  auto add = [&](Value value) {
+    if (auto columns = getTensor(value) ? getColumns(value) : std::nullopt)
+      ofTensors.insert(*columns);
+  };
+  llvm::for_each(block.getArguments(), add);
+  for (Operation &op : block)
+    if (isa<tile::DotOp, tile::SplitOp, tile::PieceOp, tile::JoinOp>(op))
+      llvm::for_each(op.getResults(), add);
+  for (Operation &op : block) {
+    Value like = getPieceOfSize(op);
+    auto columns = like ? getColumns(op.getResult(0)) : std::nullopt;
+    if (!columns || ofTensors.contains(*columns))
+      continue;
+    joinSameColumns(like, op.getResult(0));
+    add(op.getResult(0));
+  }
+  joinParts();
+}
+
 void ValueDimensions::visit(Operation &op) {
   if (OpOperand *size = getSizeOperand(&op)) {
     joinLeading(size->get(), op.getResult(0));
-    if (getTensor(size->get()).getShape().back() ==
-        getTensor(op.getResult(0)).getShape().back())
-      joinColumns(size->get(), op.getResult(0));
+    if (!getPieceOfSize(op))
+      joinSameColumns(size->get(), op.getResult(0));
   }
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
     return visitBroadcast(broadcast);

@@ -59,8 +59,10 @@ private:
   void join(mlir::Value lhs, unsigned left, mlir::Value rhs, unsigned right);
   void joinLeading(mlir::Value lhs, mlir::Value rhs);
   void joinColumns(mlir::Value lhs, mlir::Value rhs);
+  void joinSameColumns(mlir::Value lhs, mlir::Value rhs);
   void addGroups(mlir::Value statistics, mlir::Value rows);
   void joinParts();
+  void joinColumnsOfPieces(mlir::Block &block);
   void visit(mlir::Operation &op);
   void visitBroadcast(tile::BroadcastOp broadcast);
   void visitDot(tile::DotOp dot);

@@ -165,3 +165,22 @@ func.func @batch(%x: tensor<?x?x64xf32>, %y: tensor<?x?x32xf32>) -> tensor<64x32
   %0 = tile.dot %x, %y contract [0, 0] : tensor<?x?x64xf32>, tensor<?x?x32xf32> -> tensor<64x32xf32>
   return %0 : tensor<64x32xf32>
 }
+
+// -----
+
+// Pieces of two tensors have as many columns by chance, and are two kernels, though
+// one tensor gives the other's rows their size.
+// CHECK-LABEL: tile.kernel @pieces_of_two_kernel0(
+// CHECK:         tile.split interleaved
+// CHECK:         tile.reduce_rows
+// CHECK-LABEL: tile.kernel @pieces_of_two_kernel1(
+// CHECK:         tile.join
+func.func @pieces_of_two(%x: tensor<?x6xf32>, %y: tensor<?x6xf32>, %s: tensor<?x1xf32>) -> (tensor<2xf32>, tensor<?x8xf32>) {
+  %0 = tile.reduce_rows max %x : tensor<?x6xf32> -> tensor<6xf32>
+  %1:3 = tile.split interleaved %0 : tensor<6xf32> -> tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+  %2:3 = tile.split %y : tensor<?x6xf32> -> tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>
+  %3 = tile.join %2#2, %2#1, %2#0, %2#0 : tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32> -> tensor<?x8xf32>
+  %4 = tile.broadcast %s like %x : tensor<?x1xf32>, tensor<?x6xf32> -> tensor<?x8xf32>
+  %5 = arith.addf %3, %4 : tensor<?x8xf32>
+  return %1#2, %5 : tensor<2xf32>, tensor<?x8xf32>
+}
