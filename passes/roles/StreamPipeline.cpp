@@ -171,12 +171,14 @@ Value StreamPipeline::compute(Value at, Value turn) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Waits for `sum`, which is there then.
-static Value waitFor(ImplicitLocOpBuilder &builder, Value sum) {
+/// Waits for `sum`, which is there then, and for all but the last `pending`
+/// products.
+static Value waitFor(ImplicitLocOpBuilder &builder, Value sum,
+                     int64_t pending = 0) {
   return tile::WaitDotsOp::create(
              builder,
              TypeRange(cast<tile::PendingType>(sum.getType()).getTile()),
-             builder.getI64IntegerAttr(0), sum, ValueRange())
+             builder.getI64IntegerAttr(pending), sum, ValueRange())
       .getResult(0);
 }
 
@@ -187,19 +189,35 @@ Value StreamPipeline::getRight(tile::DotOp dot) const {
   return it == shared.end() ? outer->getTile(right) : inner.getTile(it->second);
 }
 
-Value StreamPipeline::emitInner(tile::DotOp dot) {
-  if (innerLeft == innerDots.size())
-    inner.await(number);
+/// Begins the inner product `dot` of the step.
+void StreamPipeline::beginInner(tile::DotOp dot) {
   RankedTensorType type =
       frame.emitter.getTileType(dot.getSumType(), /*ofFactor=*/true);
   const unsigned rows = frame.space.getRowFactor(dot), others = 1 - rows;
-  Value sum = tile::DotOp::create(
+  begun[dot] = tile::DotOp::create(
       builder, tile::PendingType::get(builder.getContext(), type),
       whole.getTile(frame.operands.findFactor(dot, rows)),
       inner.getTile(frame.operands.findFactor(dot, others)),
       /*accumulator=*/Value(),
       ArrayRef<int64_t>{dot.getContract()[rows], dot.getContract()[others]});
-  Value tile = waitFor(builder, sum);
+}
+
+/// The first inner product of a transposed factor that is read begins the other
+/// ones behind it: tensor cores multiply for these while threads compute of it.
+Value StreamPipeline::emitInner(tile::DotOp dot) {
+  if (innerLeft == innerDots.size()) {
+    inner.await(number);
+    begun.clear();
+  }
+  const bool isFirst = begun.empty();
+  if (!begun.contains(dot))
+    beginInner(dot);
+  if (isFirst && frame.space.isTransposed())
+    for (tile::DotOp other : innerDots)
+      if (!begun.contains(other))
+        beginInner(other);
+  const auto *it = begun.find(dot);
+  Value tile = waitFor(builder, it->second, begun.end() - it - 1);
   if (--innerLeft == 0 && (!sharesInner() || outerLeft == 0))
     inner.release(number);
   return tile;

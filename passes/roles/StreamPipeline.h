@@ -49,6 +49,7 @@ private:
   /// Whether products of both kinds read what is copied for inner ones.
   bool sharesInner() const { return !shared.empty(); }
   mlir::Value getRight(tile::DotOp dot) const;
+  void beginInner(tile::DotOp dot);
   void emitNumbersOfRows();
   mlir::Value emitInner(tile::DotOp dot);
   mlir::Value addProducts(tile::DotOp dot, mlir::Value left, mlir::Value sum);
@@ -70,9 +71,10 @@ private:
   /// what only the others do.
   BoxStages whole, inner;
   std::optional<BoxStages> outer;
-  /// The step that is computed, and how many of its products of both kinds have
-  /// not begun.
+  /// The step that is computed, its inner products that have begun, in order,
+  /// and how many of its products of both kinds are not there yet.
   mlir::Value number;
+  llvm::MapVector<mlir::Operation *, mlir::Value> begun;
   size_t innerLeft = 0, outerLeft = 0;
 };
 

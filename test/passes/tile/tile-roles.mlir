@@ -119,7 +119,8 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // The gradients of keys and values sum over queries, the rows of the factors
 // that they compute. The keys and the values of a tile are copied once, and the
 // queries and the gradients of their results in steps: inner products and sums
-// read the same stages. Numbers of queries are loaded ahead of the products.
+// read the same stages. Numbers of queries are loaded ahead of the products. The
+// second inner product runs while threads compute what the first one is for.
 // CHECK-LABEL: tile.program @gradients_kernel(
 // CHECK-SAME:      programs = {b0 = 1 : i64, m = 128 : i64, n = 64 : i64}
 // CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 2, roles = 2, cluster = 1>
@@ -139,10 +140,12 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // CHECK:           scf.for
 // CHECK:             tile.load {{.*}} {invariant, transposed} : {{.*}} -> tensor<1x64xf32
 // CHECK:             %[[STEP:.*]]:2 = tile.await {{.*}} of %[[Q]], %[[DY]]
-// CHECK:             tile.dot %[[ROWS]]#0, %[[STEP]]#0 contract [1, 1] {{.*}} -> !tile.pending<tensor<128x64xf32
+// CHECK:             %[[S:.*]] = tile.dot %[[ROWS]]#0, %[[STEP]]#0 contract [1, 1] {{.*}} -> !tile.pending<tensor<128x64xf32
+// CHECK:             %[[DP:.*]] = tile.dot %[[ROWS]]#1, %[[STEP]]#1 contract [1, 1]
+// CHECK:             tile.wait_dots 1 of %[[S]]
 // CHECK:             math.exp
 // CHECK:             tile.dot %{{.*}}, %[[STEP]]#1, %{{.*}} contract [1, 0]
-// CHECK:             tile.dot %[[ROWS]]#1, %[[STEP]]#1 contract [1, 1]
+// CHECK:             tile.wait_dots 0 of %[[DP]]
 // CHECK-NOT:         tile.arrive
 // CHECK:             tile.dot %{{.*}}, %[[STEP]]#0, %{{.*}} contract [1, 0]
 // CHECK:             tile.arrive
