@@ -118,6 +118,12 @@ public:
     return !mlir::isa<mlir::BlockArgument>(dot.getA());
   }
 
+  /// The factor of `dot` that has the rows of its tiles, 0 for the left one.
+  /// Tiles of what is transposed have their rows along those of the right one.
+  unsigned getRowFactor(tile::DotOp dot) const {
+    return isInner(dot) && isTransposed() ? 1 : 0;
+  }
+
   bool hasComputedLeft() const { return llvm::any_of(dots, isLeftComputed); }
 
   /// Whether computed left factors are transposed.

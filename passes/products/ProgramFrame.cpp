@@ -199,13 +199,17 @@ void ProgramFrame::findMatrix(Value number) {
   }
 }
 
-void ProgramFrame::findPlaceOfRows(Value number) {
+void ProgramFrame::findPlaceOfRows(Value number, bool lastFirst) {
   Value matrices = constant(1);
   for (StringAttr name : getBatch())
     matrices = arith::MulIOp::create(builder, matrices, emitter.getSize(name));
-  Value rowTile = arith::SubIOp::create(
-      builder, arith::SubIOp::create(builder, rowTiles, constant(1)),
-      arith::DivUIOp::create(builder, number, matrices));
+  Value rowTile;
+  if (lastFirst)
+    rowTile = arith::SubIOp::create(
+        builder, arith::SubIOp::create(builder, rowTiles, constant(1)),
+        arith::DivUIOp::create(builder, number, matrices));
+  else
+    rowTile = arith::DivUIOp::create(builder, number, matrices);
   emitter.row = arith::MulIOp::create(builder, rowTile, constant(extents.rows));
   emitter.setColumns(constant(0), extents.columns);
   findMatrix(arith::RemUIOp::create(builder, number, matrices));

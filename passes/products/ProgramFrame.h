@@ -29,9 +29,9 @@ public:
   /// run at the same time, or one after the other, share what they read of both
   /// operands in the cache.
   void findPlace(mlir::Value number, mlir::Value blockRow = mlir::Value());
-  /// The same where a program has all columns, with the last rows of all
-  /// matrices first.
-  void findPlaceOfRows(mlir::Value number);
+  /// The same where a program has all columns, with the first rows of all
+  /// matrices ahead of any others, or the last ones.
+  void findPlaceOfRows(mlir::Value number, bool lastFirst);
 
   /// The dimensions of the batch over which products are added up.
   llvm::SmallVector<mlir::StringAttr> getSummedBatch();

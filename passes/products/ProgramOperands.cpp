@@ -78,8 +78,7 @@ ProgramOperands::Axes ProgramOperands::getAxes(tile::DotOp dot,
                                                unsigned index) const {
   const bool isInner = space.isInner(dot);
   const Axis contracted = isInner ? Axis::Whole : Axis::Streamed;
-  const bool hasRows =
-      isInner && space.isTransposed() ? index == 1 : index == 0;
+  const bool hasRows = index == space.getRowFactor(dot);
   const Axis free = hasRows   ? Axis::Rows
                     : isInner ? Axis::Streamed
                               : Axis::Columns;

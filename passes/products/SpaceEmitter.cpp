@@ -96,8 +96,7 @@ Value SpaceEmitter::emitLoadDot(tile::DotOp dot, Value sum) {
     indices[index] = getIndices(operand);
     indices[index].erase(indices[index].end() - 2 + contract[index]);
   }
-  // The tile of a transposed product has its rows along those of the right one.
-  if (space.isInner(dot) && space.isTransposed()) {
+  if (space.getRowFactor(dot) == 1) {
     std::swap(memory[0], memory[1]);
     std::swap(indices[0], indices[1]);
     std::swap(contract[0], contract[1]);

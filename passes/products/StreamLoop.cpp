@@ -69,11 +69,11 @@ void StreamLoop::stage(ArrayRef<tile::DotOp> dots,
       llvm::any_of(dots, [&](tile::DotOp dot) { return space.isInner(dot); });
   for (tile::DotOp dot : dots)
     if (space.isInner(dot))
-      addFactor(whole, dot, getInnerLeft(), /*ofStages=*/1);
+      addFactor(whole, dot, space.getRowFactor(dot), /*ofStages=*/1);
   groups.resize(hasInner ? 2 : 1);
   for (tile::DotOp dot : dots) {
     if (space.isInner(dot)) {
-      addFactor(groups.front(), dot, 1 - getInnerLeft(), stages);
+      addFactor(groups.front(), dot, 1 - space.getRowFactor(dot), stages);
       continue;
     }
     if (!KernelSpace::isLeftComputed(dot))
@@ -239,8 +239,9 @@ Value StreamLoop::emitInner(tile::DotOp dot) {
   Value sum = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
   if (!isStaged())
     return emitter.emitLoadDot(dot, sum);
-  const unsigned left = operands.findFactor(dot, getInnerLeft());
-  const unsigned right = operands.findFactor(dot, 1 - getInnerLeft());
+  const unsigned rowFactor = space.getRowFactor(dot);
+  const unsigned left = operands.findFactor(dot, rowFactor);
+  const unsigned right = operands.findFactor(dot, 1 - rowFactor);
   enter(0);
   Attribute rhs = tile::MmaRhsAttr::get(builder.getContext(), /*vector=*/2);
   for (auto [chunk, fragment] : llvm::enumerate(wholeTiles.lookup(left)))

@@ -57,8 +57,6 @@ private:
     StagedTiles tiles;
   };
   bool isStaged() const { return stages > 1; }
-  /// The factor of inner products that has the rows of their tiles.
-  unsigned getInnerLeft() const { return space.isTransposed() ? 1 : 0; }
   mlir::Value constant(int64_t value) { return emitter.constant(value); }
   void addCopied(llvm::SmallVectorImpl<Copied> &copied, unsigned operand,
                  const StagedShape &shape, int64_t ofStages);

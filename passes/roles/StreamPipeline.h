@@ -10,6 +10,10 @@
 // step's keys are free long before its values. While one warpgroup computes
 // powers, the tensor cores multiply for another one.
 //
+// In its gradients of keys and values, factors are transposed: the keys and the
+// values are copied once, and the queries in steps. Both kinds of products read
+// these, and so find them in the same stages.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PASSES_ROLES_STREAMPIPELINE_H
@@ -28,15 +32,25 @@ public:
   explicit StreamPipeline(ProgramFrame &frame);
 
   int64_t getBytes() const override {
-    return whole.getBytes() + inner.getBytes() + outer.getBytes();
+    return whole.getBytes() + inner.getBytes() +
+           (outer ? outer->getBytes() : 0);
   }
   mlir::Value copy(mlir::Value at, mlir::Value turn) override;
   mlir::Value compute(mlir::Value at, mlir::Value turn) override;
   void findPlace(mlir::Value number, mlir::Value blockRow) override;
-  /// Where a mask leaves the last rows most of k.
-  bool isUneven() const override;
+  /// Where a mask leaves the first or the last rows most of k.
+  bool isUneven() const override { return longest != Longest::None; }
 
 private:
+  /// The rows of which a mask leaves most of k.
+  enum class Longest { None, First, Last };
+
+  Longest findLongest() const;
+  /// Whether products of both kinds read what is copied for inner ones.
+  bool sharesInner() const { return !shared.empty(); }
+  mlir::Value getRight(tile::DotOp dot) const;
+  void beginInner(tile::DotOp dot);
+  void emitNumbersOfRows();
   mlir::Value emitInner(tile::DotOp dot);
   mlir::Value addProducts(tile::DotOp dot, mlir::Value left, mlir::Value sum);
   llvm::SmallVector<mlir::Value> buildOverSteps(mlir::ValueRange initial,
@@ -48,13 +62,19 @@ private:
   /// What the loop over k sums up, and the elements for which it is.
   llvm::SmallVector<mlir::Operation *> sums;
   Visited visited;
+  Longest longest = Longest::None;
   llvm::SmallVector<tile::DotOp> innerDots;
+  /// The right factors of products that inner products copy as well, and the
+  /// factors of these.
+  llvm::SmallDenseMap<unsigned, unsigned> shared;
   /// What is copied once for a tile; what inner products need of a step, and
-  /// what the others do.
-  BoxStages whole, inner, outer;
-  /// The step that is computed, and how many of its products of both kinds have
-  /// not begun.
+  /// what only the others do.
+  BoxStages whole, inner;
+  std::optional<BoxStages> outer;
+  /// The step that is computed, its inner products that have begun, in order,
+  /// and how many of its products of both kinds are not there yet.
   mlir::Value number;
+  llvm::MapVector<mlir::Operation *, mlir::Value> begun;
   size_t innerLeft = 0, outerLeft = 0;
 };
 

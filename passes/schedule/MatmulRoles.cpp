@@ -45,10 +45,19 @@ static bool sumsBatch(tile::DotOp dot) {
   return false;
 }
 
+/// Whether `factor` is the same for all matrices whose products a program adds
+/// up.
+static bool isOfOneMatrix(Value factor, const KernelSpace &space) {
+  ArrayRef<Attribute> ofTile = space.getProjection(space.getDot());
+  return llvm::all_of(
+      space.getProjection(factor).drop_back(2), [&](Attribute place) {
+        return !isa<StringAttr>(place) || llvm::is_contained(ofTile, place);
+      });
+}
+
 bool bastile::fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
   Block &body = kernel.getBody().front();
-  if (!space.getDot() || space.isTransposed() ||
-      !llvm::all_of(kernel.getResultTypes(), fitsBoxes) ||
+  if (!space.getDot() || !llvm::all_of(kernel.getResultTypes(), fitsBoxes) ||
       llvm::any_of(body.getTerminator()->getOperands(),
                    [&](Value value) { return space.isStreamed(value); }))
     return false;
@@ -64,7 +73,12 @@ bool bastile::fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
           return false;
       }
     const bool isInner = space.isInner(dot);
-    if ((isInner || isComputed) &&
+    // What is copied once for a tile is the left factor of inner products.
+    const unsigned rowFactor = space.getRowFactor(dot);
+    if (isInner && (sumsBatch(dot) || dot.getContract()[rowFactor] != 1 ||
+                    !isOfOneMatrix(dot.getOperand(rowFactor), space)))
+      return false;
+    if (isComputed && !space.isTransposed() &&
         (sumsBatch(dot) || dot.getContract()[0] != 1))
       return false;
     if (space.hasComputedLeft() && isInner == isComputed)
@@ -95,6 +109,19 @@ bool bastile::fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
 //===----------------------------------------------------------------------===//
 // What a block has
 //===----------------------------------------------------------------------===//
+
+bool bastile::sharesStages(tile::DotOp dot, const KernelSpace &space) {
+  if (!space.isTransposed() || dot.getContract()[1] != 0)
+    return false;
+  return llvm::any_of(dot.getB().getUsers(), [&](Operation *user) {
+    auto inner = dyn_cast<tile::DotOp>(user);
+    if (!inner || !space.isInner(inner))
+      return false;
+    const unsigned streamed = 1 - space.getRowFactor(inner);
+    return inner.getOperand(streamed) == dot.getB() &&
+           inner.getContract()[streamed] == 1;
+  });
+}
 
 int64_t bastile::getWholeStages(const MatmulShape &shape) {
   constexpr int64_t wide = 128;
@@ -180,7 +207,9 @@ static std::optional<MatmulFields> chooseForStream(const MatmulShape &shape,
   fields.cluster = 1;
   fields.columns = shape.getAllColumns(unit);
   const int64_t sums = fields.columns * shape.numDots;
-  const int64_t most = sums <= narrow && shape.numStreamed <= few ? 3 : 2;
+  const bool isSmall =
+      sums <= narrow && shape.numStreamed <= few && !shape.isTransposed;
+  const int64_t most = isSmall ? 3 : 2;
   fields.vector = 2;
   fields.stages = 2;
   for (int64_t warpgroups = most; warpgroups > 0; --warpgroups) {

@@ -36,11 +36,14 @@ int64_t bastile::getStagedBytes(const MatmulFields &fields,
   if (!fields.isStaged())
     return 0;
   const int64_t bytes = getElementBytes(tile::DotOp(shape.dot).getFactorType());
-  const int64_t right = fields.columns * shape.numDots;
+  int64_t right = fields.columns * shape.numDots;
   if (!shape.isStreaming)
     return (fields.rows + right) * fields.depth * fields.stages * bytes;
   // The rows of inner products are there once, their other factors in stages.
   constexpr int64_t unit = 16;
+  // Boxes that both kinds of products need are there once.
+  if (fields.isSpecialized() && fields.columns == shape.getAllColumns(unit))
+    right -= fields.columns * shape.numShared;
   const auto whole = static_cast<int64_t>(llvm::alignTo(shape.whole, unit));
   const int64_t inner = whole * shape.numInner;
   const int64_t wholeStages =

@@ -30,8 +30,13 @@ struct MatmulShape {
   /// of the products, `columns` of them.
   bool isStreaming = false;
   int64_t columns = 1;
+  /// Whether these factors are transposed: threads hold numbers of streamed
+  /// rows as well then.
+  bool isTransposed = false;
   /// How many inner products there are, and how many elements they sum over.
   int64_t numInner = 0, whole = 0;
+  /// How many of the products share what is copied for inner ones.
+  int64_t numShared = 0;
   bool usesFloat64 = false;
   /// Whether warps may have roles: copies of boxes take all factors and
   /// results, as far as static sizes tell, and one loop over k is enough.
@@ -117,6 +122,13 @@ mlir::LogicalResult
 verifySpecialized(llvm::function_ref<mlir::InFlightDiagnostic()> error,
                   const MatmulFields &fields, const MatmulShape &shape,
                   const Target &target);
+
+/// Whether the right factor of `dot`, no inner product, is a streamed factor of
+/// an inner one as well, whole rows of it, and both find it in the same stages
+/// where warps have roles. They do so where factors are transposed: there, each
+/// step's inner products and sums take turns. Elsewhere a copy for the former
+/// alone makes room for the next one earlier.
+bool sharesStages(tile::DotOp dot, const KernelSpace &space);
 
 /// How many tiles of rows that inner products have as a whole are there at once
 /// where warps have roles: with two, those of the next tile come ahead of time.

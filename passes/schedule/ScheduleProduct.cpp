@@ -23,8 +23,12 @@ MatmulShape MatmulShape::get(tile::KernelOp kernel) {
   shape.dot = space.getDot();
   shape.numDots = static_cast<int64_t>(space.getDots().size());
   shape.isStreaming = space.hasComputedLeft();
+  shape.isTransposed = space.isTransposed();
   if (shape.isStreaming)
     shape.columns = shape.dot.getSumType().getShape().back();
+  shape.numShared = llvm::count_if(space.getDots(), [&](tile::DotOp dot) {
+    return sharesStages(dot, space);
+  });
   shape.mayHaveRoles = fitsRoles(kernel, space);
   for (Operation &op : kernel.getBody().front()) {
     for (Type type : op.getResultTypes())

@@ -6,7 +6,9 @@
 //
 // Loads of tiles whose rows are the columns of an operand, in programs over
 // named dimensions. Neighbours in a row of the tile lie in different rows of
-// the operand, so that each thread loads its elements one by one.
+// the operand, so that each thread loads its elements one by one. Numbers of
+// rows mostly lie behind each other in memory: then a tile of one row needs one
+// address, which takes far fewer instructions than one for each element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +16,8 @@
 
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/fragments/FragmentPosition.h"
 #include "passes/fragments/OperandTile.h"
@@ -39,6 +43,9 @@ public:
   SmallVector<Value> loadBlocks(tile::BlockedAttr layout);
 
 private:
+  SmallVector<Value> loadEach(tile::MmaAttr layout);
+  SmallVector<Value> loadDense(tile::MmaAttr layout);
+  Value isDense();
   Value loadPiece(Value row, Value column);
   Value loadElement(Value row, Value column);
   Value constant(int64_t value) {
@@ -87,7 +94,62 @@ Value TransposedLoader::loadPiece(Value row, Value column) {
   return vector::FromElementsOp::create(builder, loc, type, elements);
 }
 
+/// Whether all elements of a tile of one row lie in the operand, behind each
+/// other.
+Value TransposedLoader::isDense() {
+  auto compare = [&](arith::CmpIPredicate predicate, Value lhs,
+                     Value rhs) -> Value {
+    return arith::CmpIOp::create(builder, loc, predicate, lhs, rhs);
+  };
+  Value end = add(memory.row, constant(tile.getDimSize(1)));
+  Value isWhole = arith::AndIOp::create(
+      builder, loc, compare(arith::CmpIPredicate::ule, end, memory.rows),
+      compare(arith::CmpIPredicate::ult, memory.column, memory.columns));
+  return arith::AndIOp::create(
+      builder, loc, isWhole,
+      compare(arith::CmpIPredicate::eq, memory.rowStride, constant(1)));
+}
+
+/// Loads the pieces of a tile of one row that is dense.
+SmallVector<Value> TransposedLoader::loadDense(tile::MmaAttr layout) {
+  FragmentPosition position(builder, op, layout);
+  ArrayRef<int64_t> shape = tile.getShape();
+  Value first =
+      advance(builder, loc, memory.address, memory.element,
+              add(memory.column, add(memory.row, position.getColumn(0))));
+  const auto bytes = static_cast<unsigned>(getElementBytes(tile));
+  auto type = cast<VectorType>(getPieceType(tile));
+  SmallVector<Value> pieces(layout.getNumPieces(shape));
+  for (int64_t chunk = 0; chunk < layout.getChunks(shape); ++chunk) {
+    SmallVector<Value> elements;
+    for (int64_t element = 0; element < type.getNumElements(); ++element)
+      elements.push_back(bastile::loadPiece(
+          builder, loc, tile.getElementType(),
+          advance(builder, loc, first, memory.element,
+                  constant(chunk * layout.getChunkColumns() + element)),
+          bytes, /*isInvariant=*/true));
+    pieces[layout.getPiece(shape, /*repeat=*/0, chunk, /*half=*/0)] =
+        vector::FromElementsOp::create(builder, loc, type, elements);
+  }
+  return pieces;
+}
+
 SmallVector<Value> TransposedLoader::loadFragments(tile::MmaAttr layout) {
+  if (hasRows() || !hasColumns() || !op.getInvariant() || !memory.row)
+    return loadEach(layout);
+  SmallVector<Type> types(layout.getNumPieces(tile.getShape()),
+                          getPieceType(tile));
+  auto branch = scf::IfOp::create(builder, loc, types, isDense(),
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, loc, loadDense(layout));
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, loadEach(layout));
+  return SmallVector<Value>(branch.getResults());
+}
+
+SmallVector<Value> TransposedLoader::loadEach(tile::MmaAttr layout) {
   FragmentPosition position(builder, op, layout);
   ArrayRef<int64_t> shape = tile.getShape();
   SmallVector<Value> pieces(layout.getNumPieces(shape));

@@ -113,3 +113,106 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
   %r = arith.truncf %o : tensor<?x?x64xf32> to tensor<?x?x64xbf16>
   return %r : tensor<?x?x64xbf16>
 }
+
+// -----
+
+// The gradients of keys and values sum over queries, the rows of the factors
+// that they compute. The keys and the values of a tile are copied once, and the
+// queries and the gradients of their results in steps: inner products and sums
+// read the same stages. Numbers of queries are loaded ahead of the products. The
+// second inner product runs while threads compute what the first one is for.
+// CHECK-LABEL: tile.program @gradients_kernel(
+// CHECK-SAME:      programs = {b0 = 1 : i64, m = 128 : i64, n = 64 : i64}
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 2, roles = 2, cluster = 1>
+// CHECK-DAG:     %[[K:.*]] = tile.buffer {offset = 0 : i64} : memref<2x128x64xbf16
+// CHECK-DAG:     %[[V:.*]] = tile.buffer {offset = 32768 : i64} : memref<2x128x64xbf16
+// CHECK-DAG:     %[[Q:.*]] = tile.buffer {offset = 65536 : i64} : memref<2x64x64xbf16
+// CHECK-DAG:     %[[DY:.*]] = tile.buffer {offset = 81920 : i64} : memref<2x64x64xbf16
+// CHECK-NOT:     tile.buffer
+// CHECK:         tile.roles warps [4, 8]
+// CHECK:           tile.copy_box {{.*}} to %[[K]]
+// CHECK:           tile.copy_box {{.*}} to %[[V]]
+// CHECK:           scf.for
+// CHECK:             tile.copy_box {{.*}} to %[[Q]]
+// CHECK:             tile.copy_box {{.*}} to %[[DY]]
+// CHECK:         }, {
+// CHECK:           %[[ROWS:.*]]:2 = tile.await {{.*}} of %[[K]], %[[V]]
+// CHECK:           scf.for
+// CHECK:             tile.load {{.*}} {invariant, transposed} : {{.*}} -> tensor<1x64xf32
+// CHECK:             %[[STEP:.*]]:2 = tile.await {{.*}} of %[[Q]], %[[DY]]
+// CHECK:             %[[S:.*]] = tile.dot %[[ROWS]]#0, %[[STEP]]#0 contract [1, 1] {{.*}} -> !tile.pending<tensor<128x64xf32
+// CHECK:             %[[DP:.*]] = tile.dot %[[ROWS]]#1, %[[STEP]]#1 contract [1, 1]
+// CHECK:             tile.wait_dots 1 of %[[S]]
+// CHECK:             math.exp
+// CHECK:             tile.dot %{{.*}}, %[[STEP]]#1, %{{.*}} contract [1, 0]
+// CHECK:             tile.wait_dots 0 of %[[DP]]
+// CHECK-NOT:         tile.arrive
+// CHECK:             tile.dot %{{.*}}, %[[STEP]]#0, %{{.*}} contract [1, 0]
+// CHECK:             tile.arrive
+// What boxes do not take, threads copy.
+// CHECK-LABEL: tile.program @gradients_kernel_unaligned(
+// CHECK-SAME:      roles = 1, cluster = 1
+func.func @gradients(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tensor<?x?x64xbf16>, %dy: tensor<?x?x64xbf16>, %lse: tensor<?x?x1xf32>) -> (tensor<?x?x64xf32>, tensor<?x?x64xf32>) {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x?x64xbf16>, tensor<?x?x64xbf16> -> tensor<?x?x?xf32>
+  %ls = tile.broadcast %lse like %s : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %d = arith.subf %s, %ls : tensor<?x?x?xf32>
+  %p = math.exp %d : tensor<?x?x?xf32>
+  %dv = tile.dot %p, %dy contract [0, 0] : tensor<?x?x?xf32>, tensor<?x?x64xbf16> -> tensor<?x?x64xf32>
+  %dp = tile.dot %dy, %v contract [1, 1] : tensor<?x?x64xbf16>, tensor<?x?x64xbf16> -> tensor<?x?x?xf32>
+  %ds = arith.mulf %p, %dp : tensor<?x?x?xf32>
+  %dk = tile.dot %ds, %q contract [0, 0] : tensor<?x?x?xf32>, tensor<?x?x64xbf16> -> tensor<?x?x64xf32>
+  return %dk, %dv : tensor<?x?x64xf32>, tensor<?x?x64xf32>
+}
+
+// -----
+
+// Heads that share keys: a program goes through the queries of one head after
+// the other, and copies the keys once.
+// CHECK-LABEL: tile.program @shared_kernel(
+// CHECK:         tile.roles
+// CHECK:           scf.for
+// CHECK:             tile.copy_box {{.*}} memref<2x128x64xbf16
+// CHECK:             scf.for
+// CHECK:               scf.for
+// CHECK:                 tile.copy_box {{.*}} memref<2x{{.*}}x64xbf16
+// CHECK:         }, {
+// CHECK:           scf.for
+// CHECK:             tile.await {{.*}} of
+// CHECK:             scf.for
+// CHECK:               scf.for
+// CHECK:                 tile.dot
+// CHECK:                 math.tanh
+// CHECK:                 tile.dot
+func.func @shared(%q: tensor<?x?x64xbf16>, %k: tensor<1x?x64xbf16>) -> tensor<1x?x64xf32> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x?x64xbf16>, tensor<1x?x64xbf16> -> tensor<?x?x?xf32>
+  %p = math.tanh %s : tensor<?x?x?xf32>
+  %dk = tile.dot %p, %q contract [0, 0] : tensor<?x?x?xf32>, tensor<?x?x64xbf16> -> tensor<1x?x64xf32>
+  return %dk : tensor<1x?x64xf32>
+}
+
+// -----
+
+// Of keys that see all later queries, the first ones have the most steps. So the
+// first tile of every matrix comes ahead of any second one.
+// CHECK-LABEL: tile.program @first_keys_kernel(
+// CHECK:         tile.roles
+// CHECK:           scf.for %[[PLACE:.*]] = %
+// CHECK:             %[[TILE:.*]] = arith.select
+// CHECK:             %[[BLOCK:.*]] = arith.divui %[[TILE]], %[[MATRICES:.*]] : index
+// CHECK:             arith.muli %[[BLOCK]], %
+// CHECK:             arith.remui %[[TILE]], %[[MATRICES]]
+func.func @first_keys(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %dy: tensor<?x?x64xbf16>, %lse: tensor<?x?x1xf32>) -> tensor<?x?x64xf32> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x?x64xbf16>, tensor<?x?x64xbf16> -> tensor<?x?x?xf32>
+  %key = tile.iota like %s : tensor<?x?x?xi32>, tensor<?x?x?xf32>
+  %row = tile.iota over [1] like %s : tensor<?x?x1xi32>, tensor<?x?x?xf32>
+  %query = tile.broadcast %row like %s : tensor<?x?x1xi32>, tensor<?x?x?xf32> -> tensor<?x?x?xi32>
+  %seen = arith.cmpi sle, %key, %query : tensor<?x?x?xi32>
+  %never = arith.constant 0xFF800000 : f32
+  %hidden = tile.broadcast %never like %s : f32, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %x = arith.select %seen, %s, %hidden : tensor<?x?x?xi1>, tensor<?x?x?xf32>
+  %ls = tile.broadcast %lse like %s : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %d = arith.subf %x, %ls : tensor<?x?x?xf32>
+  %p = math.exp %d : tensor<?x?x?xf32>
+  %dv = tile.dot %p, %dy contract [0, 0] : tensor<?x?x?xf32>, tensor<?x?x64xbf16> -> tensor<?x?x64xf32>
+  return %dv : tensor<?x?x64xf32>
+}

@@ -1,0 +1,58 @@
+// RUN: tile-opt %s --fuse --schedule=target=sm_90a -split-input-file | FileCheck %s
+
+// Where warps have roles, a step of a transposed factor is as long as leaves
+// registers and shared memory beside the sums: 64 queries beside 128 columns.
+// CHECK-LABEL: tile.kernel @wide_kernel(
+// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 128, depth = 64, threads = 384, vector = 2, stages = 2, roles = 2, cluster = 1>
+// CHECK-SAME:    unaligned_schedule = #tile.matmul<{{.*}} roles = 1, cluster = 1>
+func.func @wide(%q: tensor<?x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128xbf16>, %dy: tensor<?x128xbf16>) -> tensor<?x128xf32> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x128xbf16>, tensor<?x128xbf16> -> tensor<?x?xf32>
+  %p = math.exp %s : tensor<?x?xf32>
+  %dp = tile.dot %dy, %v contract [1, 1] : tensor<?x128xbf16>, tensor<?x128xbf16> -> tensor<?x?xf32>
+  %ds = arith.mulf %p, %dp : tensor<?x?xf32>
+  %dk = tile.dot %ds, %q contract [0, 0] : tensor<?x?xf32>, tensor<?x128xbf16> -> tensor<?x128xf32>
+  return %dk : tensor<?x128xf32>
+}
+
+// -----
+
+// The rows of two inner products take half of the shared memory here.
+// CHECK-LABEL: tile.kernel @widest_kernel(
+// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 256, depth = 32, threads = 384, vector = 2, stages = 2, roles = 2, cluster = 1>
+func.func @widest(%q: tensor<?x256xbf16>, %k: tensor<?x256xbf16>, %v: tensor<?x256xbf16>, %dy: tensor<?x256xbf16>) -> tensor<?x256xf32> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x256xbf16>, tensor<?x256xbf16> -> tensor<?x?xf32>
+  %p = math.exp %s : tensor<?x?xf32>
+  %dp = tile.dot %dy, %v contract [1, 1] : tensor<?x256xbf16>, tensor<?x256xbf16> -> tensor<?x?xf32>
+  %ds = arith.mulf %p, %dp : tensor<?x?xf32>
+  %dk = tile.dot %ds, %q contract [0, 0] : tensor<?x?xf32>, tensor<?x256xbf16> -> tensor<?x256xf32>
+  return %dk : tensor<?x256xf32>
+}
+
+// -----
+
+// Boxes do not take rows of 120 bytes.
+// CHECK-LABEL: tile.kernel @short_kernel(
+// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 256, vector = 2, stages = 2>
+func.func @short(%q: tensor<?x60xbf16>, %k: tensor<?x60xbf16>, %v: tensor<?x60xbf16>, %dy: tensor<?x60xbf16>) -> tensor<?x60xf32> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x60xbf16>, tensor<?x60xbf16> -> tensor<?x?xf32>
+  %p = math.exp %s : tensor<?x?xf32>
+  %dp = tile.dot %dy, %v contract [1, 1] : tensor<?x60xbf16>, tensor<?x60xbf16> -> tensor<?x?xf32>
+  %ds = arith.mulf %p, %dp : tensor<?x?xf32>
+  %dk = tile.dot %ds, %q contract [0, 0] : tensor<?x?xf32>, tensor<?x60xbf16> -> tensor<?x60xf32>
+  return %dk : tensor<?x60xf32>
+}
+
+// -----
+
+// Each head of a group has keys of its own to multiply, which boxes would have
+// to copy again for each of them.
+// CHECK-LABEL: tile.kernel @own_keys_kernel(
+// CHECK-SAME:    schedule = #tile.matmul<
+// CHECK-NOT:     roles
+// CHECK-SAME:    space
+func.func @own_keys(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>) -> tensor<1x?x64xf32> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x?x64xbf16>, tensor<?x?x64xbf16> -> tensor<?x?x?xf32>
+  %p = math.exp %s : tensor<?x?x?xf32>
+  %dk = tile.dot %p, %q contract [0, 0] : tensor<?x?x?xf32>, tensor<?x?x64xbf16> -> tensor<1x?x64xf32>
+  return %dk : tensor<1x?x64xf32>
+}
