@@ -179,6 +179,9 @@ static LogicalResult verifyOnTensors(DotOp op) {
   RankedTensorType sum = op.getSumType();
   if (op.getAccumulator())
     return op.emitOpError("on tensors adds to nothing; use 'arith.addf'");
+  if (op.getColumn() != 0)
+    return op.emitOpError("on tensors has all columns of ")
+           << b << ", not those from " << op.getColumn() << " on";
   if (a.getRank() < 2 || b.getRank() < 2 || sum.getRank() < 2)
     return op.emitOpError("multiplies ")
            << a << " and " << b << " to " << sum
@@ -247,10 +250,23 @@ LogicalResult DotOp::verify() {
   if (failed(isOfWarpgroups() ? verifyOfWarpgroups(*this)
                               : verifyOfWarps(*this)))
     return failure();
+  const int64_t columns = b.getDimSize(1 - contract[1]);
+  const bool isWhole = getColumn() == 0 && columns == sum.getDimSize(1);
+  // Groups of 8 rows of `b` begin where an address can say so.
+  constexpr int64_t group = 8;
+  const bool isPart = isOfWarpgroups() && contract[1] == 1 &&
+                      getColumn() >= 0 && getColumn() % group == 0 &&
+                      getColumn() + sum.getDimSize(1) <= columns;
+  if (getColumn() != 0 && !isPart)
+    return emitOpError("sums to ")
+           << sum << " from column " << getColumn() << " of " << b
+           << " on; products of warpgroups along the rows of 'b' may have a "
+           << "part of the columns that it has, from a multiple of " << group
+           << " on";
   if (a.getElementType() != b.getElementType() ||
       a.getDimSize(contract[0]) != b.getDimSize(contract[1]) ||
       a.getDimSize(1 - contract[0]) != sum.getDimSize(0) ||
-      b.getDimSize(1 - contract[1]) != sum.getDimSize(1))
+      (!isWhole && !isPart))
     return emitOpError("of ")
            << a << " and " << b << " over [" << contract << "] is no " << sum;
   if (isOfWarpgroups() &&

@@ -18,8 +18,8 @@ def Tile_DotOp : Tile_Op<"dot", [
     matrices of `a` and dimension `contract[1]` of those of `b`, each 0 or 1. The
     rows of the result are the other dimension of `a`, its columns the other one
     of `b`. Sums are in float32, those of float64 in float64. Of 8-bit floats,
-    tensor cores may add the products of 32 neighbours with fewer bits; what they
-    give is added in float32.
+    tensor cores may add the products of up to 128 neighbours with fewer bits (on
+    Hopper about 14); what they give is added in float32.
 
     On tensors, matrices are the last two dimensions. Dimensions ahead of them
     are those of a batch: from the last one on, each of `a` belongs to one of
@@ -40,7 +40,8 @@ def Tile_DotOp : Tile_Op<"dot", [
 
     Where `b` lies in shared memory, the op begins the product, and a group of
     products for `tile.wait_dots`. `a` lies there, too, or in registers, with the
-    layout of the sum. The warps of the role's warpgroups share the rows.
+    layout of the sum. The warps of the role's warpgroups share the rows. A sum
+    may have fewer columns than `b` has: those from `column` on.
 
     Example:
 
@@ -71,11 +72,13 @@ def Tile_DotOp : Tile_Op<"dot", [
                        AnyTypeOf<[AnyMemRef, AnyRankedTensor]>:$b,
                        Optional<AnyTypeOf<[Tile_PendingType,
                                            AnyRankedTensor]>>:$accumulator,
-                       DenseI64ArrayAttr:$contract);
+                       DenseI64ArrayAttr:$contract,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$column);
   let results = (outs AnyTypeOf<[Tile_PendingType, AnyRankedTensor]>:$result);
   let assemblyFormat = [{
-    $a `,` $b (`,` $accumulator^)? `contract` $contract attr-dict `:` type($a)
-    `,` type($b) (`,` type($accumulator)^)? `->` type($result)
+    $a `,` $b (`,` $accumulator^)? `contract` $contract (`column` $column^)?
+    attr-dict `:` type($a) `,` type($b) (`,` type($accumulator)^)? `->`
+    type($result)
   }];
   let extraClassDeclaration = [{
     /// Whether warpgroups multiply what lies in shared memory, and the program

@@ -143,7 +143,7 @@ struct LowerDot : public OpConversionPattern<tile::DotOp> {
         auto product = tile::WgmmaOp::create(
             rewriter, loc, types, parts[repeat], fragment, a,
             adaptor.getB().front(), columns, aType.getElementType(), aMatrix,
-            right.getMatrix(getContext(), /*first=*/0, step));
+            right.getMatrix(getContext(), op.getColumn(), step));
         parts[repeat] = llvm::to_vector(ValueRange(product.getResults()));
       }
     NVVM::WgmmaGroupSyncAlignedOp::create(rewriter, loc);

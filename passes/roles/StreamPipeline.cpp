@@ -117,15 +117,6 @@ Value StreamPipeline::compute(Value at, Value turn) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Waits for `sum`, which is there then.
-static Value waitFor(ImplicitLocOpBuilder &builder, Value sum) {
-  return tile::WaitDotsOp::create(
-             builder,
-             TypeRange(cast<tile::PendingType>(sum.getType()).getTile()),
-             builder.getI64IntegerAttr(0), sum, ValueRange())
-      .getResult(0);
-}
-
 Value StreamPipeline::emitInner(tile::DotOp dot) {
   if (innerLeft == innerDots.size())
     inner.await(number);
@@ -136,7 +127,7 @@ Value StreamPipeline::emitInner(tile::DotOp dot) {
       whole.getTile(frame.operands.findFactor(dot, 0)),
       inner.getTile(frame.operands.findFactor(dot, 1)), /*accumulator=*/Value(),
       dot.getContract());
-  Value tile = waitFor(builder, sum);
+  Value tile = waitForSum(builder, sum);
   if (--innerLeft == 0)
     inner.release(number);
   return tile;
@@ -152,7 +143,7 @@ Value StreamPipeline::addProducts(tile::DotOp dot, Value left, Value sum) {
   Value more = tile::DotOp::create(
       builder, pending, left, outer.getTile(frame.operands.findFactor(dot, 1)),
       begun, ArrayRef<int64_t>{1, dot.getContract()[1]});
-  Value total = waitFor(builder, more);
+  Value total = waitForSum(builder, more);
   if (--outerLeft == 0)
     outer.release(number);
   return total;

@@ -11,6 +11,16 @@
 
 namespace bastile {
 
+/// Waits for `sum`, of products that are on their way.
+inline mlir::Value waitForSum(mlir::ImplicitLocOpBuilder &builder,
+                              mlir::Value sum) {
+  auto type = mlir::cast<tile::PendingType>(sum.getType());
+  return tile::WaitDotsOp::create(builder, mlir::TypeRange(type.getTile()),
+                                  builder.getI64IntegerAttr(0), sum,
+                                  mlir::ValueRange())
+      .getResult(0);
+}
+
 /// What the roles of a program do for one tile: one copies factors through
 /// shared memory, the other computes the sums of the tile of them. Both begin
 /// with the number of steps along k that the tiles before have taken, and
