@@ -17,7 +17,8 @@ def Tile_DotOp : Tile_Op<"dot", [
     The product of `a` and `b`, summed over dimension `contract[0]` of the
     matrices of `a` and dimension `contract[1]` of those of `b`, each 0 or 1. The
     rows of the result are the other dimension of `a`, its columns the other one
-    of `b`. Sums are in float32, those of float64 in float64. Of 8-bit floats,
+    of `b`. Both have the same element type, or f8E4M3FN meets f8E5M2. Sums are in
+    float32, those of float64 in float64. Of 8-bit floats,
     tensor cores may add the products of up to 128 neighbours with fewer bits (on
     Hopper about 14); what they give is added in float32.
 
@@ -88,8 +89,11 @@ def Tile_DotOp : Tile_Op<"dot", [
     }
     /// Whether it multiplies whole tensors, which no thread holds.
     bool isOnTensors();
-    /// The type in which elements are multiplied, of an op on tensors.
+    /// The type in which elements are multiplied, of an op on tensors; where
+    /// two types of 8 bits meet, that of the elements of `a`.
     ::mlir::Type getFactorType();
+    /// The type in which the elements of operand `index` are multiplied.
+    ::mlir::Type getFactorType(unsigned index);
     /// The type of the sum, once it is there.
     ::mlir::RankedTensorType getSumType();
     /// The dimension of operand `index` over which products are summed, and the

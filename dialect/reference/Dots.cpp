@@ -119,7 +119,8 @@ double getProductUnit(Type type) {
 /// it multiplies the operand as it is.
 double getOwnUnit(tile::DotOp op, unsigned index) {
   Type own = getElementTypeOrSelf(op.getOperand(index).getType());
-  return own == op.getFactorType() ? 0 : getFactorUnit(op.getFactorType());
+  Type type = op.getFactorType(index);
+  return own == type ? 0 : getFactorUnit(type);
 }
 
 } // namespace

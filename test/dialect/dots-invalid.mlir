@@ -138,7 +138,7 @@ tile.kernel @reduced_columns(%a: tensor<?x?xf32>, %b: tensor<?x8xf32>) -> tensor
 // -----
 
 func.func @rounded_types(%a: tensor<?x8xf64>, %b: tensor<4x8xbf16>) {
-  // expected-error @below {{'tile.dot' op multiplies 'tensor<?x8xf64>' and 'tensor<4x8xbf16>', whose element types differ; only float32 is rounded to the other type, where that is bf16 or f16}}
+  // expected-error @below {{'tile.dot' op multiplies 'tensor<?x8xf64>' and 'tensor<4x8xbf16>', whose element types differ; only float32 is rounded to the other type, where that is bf16 or f16, and only f8E4M3FN and f8E5M2 may meet}}
   %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf64>, tensor<4x8xbf16> -> tensor<?x4xf32>
   return
 }

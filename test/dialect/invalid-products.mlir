@@ -506,6 +506,18 @@ func.func @wgmma_two_registers(%s: !llvm.ptr<3>, %r: i32) {
 
 // -----
 
+func.func @wgmma_of_two_types(%s: !llvm.ptr<3>) {
+  // expected-error @below {{'tile.wgmma' op multiplies 'bf16' by 'f8E5M2'; only f8E4M3FN and f8E5M2 may meet}}
+  %0:4 = "tile.wgmma"(%s, %s) <{a_matrix = #tile.shared_matrix<>,
+      b_matrix = #tile.shared_matrix<>, b_element_type = f8E5M2,
+      columns = 8 : i64, element_type = bf16,
+      operandSegmentSizes = array<i32: 0, 0, 1, 1>}>
+      : (!llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  return
+}
+
+// -----
+
 func.func @wgmma_transposes_bytes(%s: !llvm.ptr<3>) {
   // expected-error @below {{'tile.wgmma' op transposes operands of 16 bits, not of 'f8E5M2'}}
   %0:4 = "tile.wgmma"(%s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<transposed = true, swizzle = 128>, columns = 8 : i64,

@@ -39,6 +39,14 @@ func.func @f(%x: tensor<2x?x{k}x{e}>, %w: tensor<{weights}x{n}x{k}x{e}>, %v: ten
 }}
 """
 
+#: Both types of 8 bits in one product.
+MIXED = """
+func.func @f(%x: tensor<?x{k}x{a}>, %w: tensor<{n}x{k}x{b}>) -> tensor<?x{n}xf32> {{
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x{k}x{a}>, tensor<{n}x{k}x{b}> -> tensor<?x{n}xf32>
+  return %0 : tensor<?x{n}xf32>
+}}
+"""
+
 #: Products that are added up over a batch.
 SUMMED = """
 func.func @f(%x: tensor<3x?x{k}x{e}>, %w: tensor<3x{n}x{k}x{e}>) -> tensor<?x{n}xf32> {{
@@ -56,6 +64,19 @@ def test_scaled_products(element, rows, n, k):
     """Rows that end within tiles, a part of a step, and several steps."""
     source = SCALED.format(e=element, o="bf16", n=n, k=k)
     check(source, f"--rows={rows}", *WHERE)
+
+
+@pytest.mark.parametrize("a, b", [ELEMENTS, ELEMENTS[::-1]])
+@pytest.mark.parametrize("n, k", [(136, 144), (40, 50)])
+@pytest.mark.parametrize("grad", [(), ("--grad",)])
+def test_two_types(a, b, n, k, grad):
+    """On warpgroups, on warps where rows are no multiple of 16 bytes, by threads where
+    there are no such tensor cores, and on the host."""
+    source = MIXED.format(a=a, b=b, n=n, k=k)
+    check(source, "--rows=70", *grad, *WHERE)
+    if WHERE:
+        check(source, "--rows=9", "--emulate", "--target=sm_80", *grad)
+        check(source, "--rows=9", *grad)
 
 
 @pytest.mark.parametrize("n, place", [(17, ()), (16, ("--offset=1",))])

@@ -105,18 +105,18 @@ tile.program @transposed(%m: index)
 
 // -----
 
-// Sums of some columns of elements of 8 bits: 64 rows of the right operand further
-// on. A row in shared memory has the 128 bytes of four steps.
+// Sums of some columns of elements of 8 bits, of two types: 64 rows of the right
+// operand further on. A row in shared memory has the 128 bytes of four steps.
 // CHECK-LABEL: tile.program @part(
-// CHECK:         %[[S0:.*]]:16 = "tile.wgmma"(%[[A:.*]], %[[B:.*]]) <{a_matrix = #tile.shared_matrix<stride = 1024, swizzle = 128>, b_matrix = #tile.shared_matrix<offset = 8192, stride = 1024, swizzle = 128>, columns = 32 : i64, element_type = f8E5M2
-// CHECK-NEXT:    "tile.wgmma"(%[[S0]]#0, {{.*}}, %[[A]], %[[B]]) <{a_matrix = #tile.shared_matrix<offset = 32, stride = 1024, swizzle = 128>, b_matrix = #tile.shared_matrix<offset = 8224, stride = 1024, swizzle = 128>
+// CHECK:         %[[S0:.*]]:16 = "tile.wgmma"(%[[A:.*]], %[[B:.*]]) <{a_matrix = #tile.shared_matrix<stride = 1024, swizzle = 128>, b_element_type = f8E5M2, b_matrix = #tile.shared_matrix<offset = 8192, stride = 1024, swizzle = 128>, columns = 32 : i64, element_type = f8E4M3FN
+// CHECK-NEXT:    "tile.wgmma"(%[[S0]]#0, {{.*}}, %[[A]], %[[B]]) <{a_matrix = #tile.shared_matrix<offset = 32, stride = 1024, swizzle = 128>, b_element_type = f8E5M2, b_matrix = #tile.shared_matrix<offset = 8224, stride = 1024, swizzle = 128>
 // CHECK-NEXT:    "tile.wgmma"{{.*}} b_matrix = #tile.shared_matrix<offset = 8256
 // CHECK-NEXT:    "tile.wgmma"{{.*}} b_matrix = #tile.shared_matrix<offset = 8288
 // CHECK-NEXT:    nvvm.wgmma.commit.group.sync.aligned
 #s = #tile.shared<swizzle = 128>
-!slots_a = memref<1x64x128xf8E5M2, #s>
+!slots_a = memref<1x64x128xf8E4M3FN, #s>
 !slots_b = memref<1x96x128xf8E5M2, #s>
-!a = memref<64x128xf8E5M2, #s>
+!a = memref<64x128xf8E4M3FN, #s>
 !b = memref<96x128xf8E5M2, #s>
 !pending = !tile.pending<tensor<64x32xf32, #tile.mma<warps = 4>>>
 tile.program @part(%m: index)

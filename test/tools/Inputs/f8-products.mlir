@@ -6,6 +6,12 @@ func.func @linear(%x: tensor<?x512xf8E4M3FN>, %w: tensor<512x512xf8E4M3FN>) -> t
   return %1 : tensor<?x512xbf16>
 }
 
+func.func @of_two_types(%x: tensor<?x512xf8E5M2>, %w: tensor<512x512xf8E4M3FN>) -> tensor<?x512xbf16> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x512xf8E5M2>, tensor<512x512xf8E4M3FN> -> tensor<?x512xf32>
+  %1 = arith.truncf %0 : tensor<?x512xf32> to tensor<?x512xbf16>
+  return %1 : tensor<?x512xbf16>
+}
+
 func.func @gated(%x: tensor<?x512xf8E4M3FN>, %w: tensor<512x512xf8E4M3FN>, %u: tensor<512x512xf8E4M3FN>, %s: tensor<1xf32>) -> tensor<?x512xbf16> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x512xf8E4M3FN>, tensor<512x512xf8E4M3FN> -> tensor<?x512xf32>
   %1 = tile.dot %x, %u contract [1, 1] : tensor<?x512xf8E4M3FN>, tensor<512x512xf8E4M3FN> -> tensor<?x512xf32>
