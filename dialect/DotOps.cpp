@@ -41,10 +41,18 @@ LogicalResult BeginDotsOp::verify() {
   return verifySum(*this, getType().getTile());
 }
 
+static bool isSmall(Type element) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(element);
+}
+
+/// Whether products take elements of both types, as they are.
+static bool mayMeet(Type a, Type b) {
+  return a == b || (isSmall(a) && isSmall(b));
+}
+
 /// Whether products take elements of the type.
 static bool isFactor(Type element) {
-  return element.isBF16() || element.isF16() ||
-         isa<Float8E4M3FNType, Float8E5M2Type>(element);
+  return element.isBF16() || element.isF16() || isSmall(element);
 }
 
 /// Checks what the operands of `op`, a product of warpgroups, are.
@@ -133,6 +141,11 @@ Type DotOp::getFactorType() {
   return a.isF32() ? getElementTypeOrSelf(getB().getType()) : a;
 }
 
+Type DotOp::getFactorType(unsigned index) {
+  Type own = getElementTypeOrSelf(getOperand(index).getType());
+  return own.isF32() ? getFactorType() : own;
+}
+
 int64_t DotOp::getContractedDimension(unsigned index) {
   auto type = cast<ShapedType>(getOperand(index).getType());
   return type.getRank() - 2 + getContract()[index];
@@ -182,19 +195,23 @@ static LogicalResult verifyOnTensors(DotOp op) {
   RankedTensorType sum = op.getSumType();
   if (op.getAccumulator())
     return op.emitOpError("on tensors adds to nothing; use 'arith.addf'");
+  if (op.getColumn() != 0)
+    return op.emitOpError("on tensors has all columns of ")
+           << b << ", not those from " << op.getColumn() << " on";
   if (a.getRank() < 2 || b.getRank() < 2 || sum.getRank() < 2)
     return op.emitOpError("multiplies ")
            << a << " and " << b << " to " << sum
            << ", of which some has no two dimensions";
   Type element = op.getFactorType();
   for (RankedTensorType factor : {a, b})
-    if (factor.getElementType() != element &&
+    if (!mayMeet(factor.getElementType(), element) &&
         !(factor.getElementType().isF32() &&
           (element.isBF16() || element.isF16())))
       return op.emitOpError("multiplies ")
              << a << " and " << b
              << ", whose element types differ; only float32 is rounded to the "
-                "other type, where that is bf16 or f16";
+                "other type, where that is bf16 or f16, and only f8E4M3FN and "
+                "f8E5M2 may meet";
   if (!isa<Float64Type, Float32Type>(element) && !isFactor(element))
     return op.emitOpError("multiplies bf16, f16, f32, f64, f8E4M3FN or f8E5M2, "
                           "not ")
@@ -250,10 +267,23 @@ LogicalResult DotOp::verify() {
   if (failed(isOfWarpgroups() ? verifyOfWarpgroups(*this)
                               : verifyOfWarps(*this)))
     return failure();
-  if (a.getElementType() != b.getElementType() ||
+  const int64_t columns = b.getDimSize(1 - contract[1]);
+  const bool isWhole = getColumn() == 0 && columns == sum.getDimSize(1);
+  // Groups of 8 rows of `b` begin where an address can say so.
+  constexpr int64_t group = 8;
+  const bool isPart = isOfWarpgroups() && contract[1] == 1 &&
+                      getColumn() >= 0 && getColumn() % group == 0 &&
+                      getColumn() + sum.getDimSize(1) <= columns;
+  if (getColumn() != 0 && !isPart)
+    return emitOpError("sums to ")
+           << sum << " from column " << getColumn() << " of " << b
+           << " on; products of warpgroups along the rows of 'b' may have a "
+           << "part of the columns that it has, from a multiple of " << group
+           << " on";
+  if (!mayMeet(a.getElementType(), b.getElementType()) ||
       a.getDimSize(contract[0]) != b.getDimSize(contract[1]) ||
       a.getDimSize(1 - contract[0]) != sum.getDimSize(0) ||
-      b.getDimSize(1 - contract[1]) != sum.getDimSize(1))
+      (!isWhole && !isPart))
     return emitOpError("of ")
            << a << " and " << b << " over [" << contract << "] is no " << sum;
   if (isOfWarpgroups() &&
@@ -311,7 +341,7 @@ LogicalResult LoadDotOp::verify() {
   if (failed(verifyIndices(*this, b, getBIndices())))
     return failure();
   Type element = a.getElementType(), sum = getType().getElementType();
-  if (b.getElementType() != element ||
+  if (!mayMeet(element, b.getElementType()) ||
       (!isFactor(element) && !element.isF32() && !element.isF64()) ||
       !(element.isF64() ? sum.isF64() : sum.isF32()))
     return emitOpError("multiplies ")

@@ -17,9 +17,10 @@ def Tile_DotOp : Tile_Op<"dot", [
     The product of `a` and `b`, summed over dimension `contract[0]` of the
     matrices of `a` and dimension `contract[1]` of those of `b`, each 0 or 1. The
     rows of the result are the other dimension of `a`, its columns the other one
-    of `b`. Sums are in float32, those of float64 in float64. Of 8-bit floats,
-    tensor cores may add the products of 32 neighbours with fewer bits; what they
-    give is added in float32.
+    of `b`. Both have the same element type, or f8E4M3FN meets f8E5M2. Sums are in
+    float32, those of float64 in float64. Of 8-bit floats,
+    tensor cores may add the products of up to 128 neighbours with fewer bits (on
+    Hopper about 14); what they give is added in float32.
 
     On tensors, matrices are the last two dimensions. Dimensions ahead of them
     are those of a batch: from the last one on, each of `a` belongs to one of
@@ -41,7 +42,8 @@ def Tile_DotOp : Tile_Op<"dot", [
 
     Where `b` lies in shared memory, the op begins the product, and a group of
     products for `tile.wait_dots`. `a` lies there, too, or in registers, with the
-    layout of the sum. The warps of the role's warpgroups share the rows.
+    layout of the sum. The warps of the role's warpgroups share the rows. A sum
+    may have fewer columns than `b` has: those from `column` on.
 
     Example:
 
@@ -72,11 +74,13 @@ def Tile_DotOp : Tile_Op<"dot", [
                        AnyTypeOf<[AnyMemRef, AnyRankedTensor]>:$b,
                        Optional<AnyTypeOf<[Tile_PendingType,
                                            AnyRankedTensor]>>:$accumulator,
-                       DenseI64ArrayAttr:$contract);
+                       DenseI64ArrayAttr:$contract,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$column);
   let results = (outs AnyTypeOf<[Tile_PendingType, AnyRankedTensor]>:$result);
   let assemblyFormat = [{
-    $a `,` $b (`,` $accumulator^)? `contract` $contract attr-dict `:` type($a)
-    `,` type($b) (`,` type($accumulator)^)? `->` type($result)
+    $a `,` $b (`,` $accumulator^)? `contract` $contract (`column` $column^)?
+    attr-dict `:` type($a) `,` type($b) (`,` type($accumulator)^)? `->`
+    type($result)
   }];
   let extraClassDeclaration = [{
     /// Whether warpgroups multiply what lies in shared memory, and the program
@@ -86,8 +90,11 @@ def Tile_DotOp : Tile_Op<"dot", [
     }
     /// Whether it multiplies whole tensors, which no thread holds.
     bool isOnTensors();
-    /// The type in which elements are multiplied, of an op on tensors.
+    /// The type in which elements are multiplied, of an op on tensors; where
+    /// two types of 8 bits meet, that of the elements of `a`.
     ::mlir::Type getFactorType();
+    /// The type in which the elements of operand `index` are multiplied.
+    ::mlir::Type getFactorType(unsigned index);
     /// The type of the sum, once it is there.
     ::mlir::RankedTensorType getSumType();
     /// The dimension of operand `index` over which products are summed, and the

@@ -121,6 +121,10 @@ LogicalResult WgmmaOp::verify() {
   if (!isWide && !isa<Float8E4M3FNType, Float8E5M2Type>(type))
     return emitOpError("multiplies bf16, f16, f8E4M3FN or f8E5M2, not ")
            << type;
+  if (std::optional<Type> other = getBElementType();
+      other && (isWide || !isa<Float8E4M3FNType, Float8E5M2Type>(*other)))
+    return emitOpError("multiplies ")
+           << type << " by " << *other << "; only f8E4M3FN and f8E5M2 may meet";
   bool hasRegisters = getFragment().size() == 4;
   if (hasRegisters == bool(getA()) || getFragment().size() % 4 != 0 ||
       bool(getA()) != bool(getAMatrixAttr()))

@@ -90,7 +90,9 @@ def Tile_WgmmaOp : Tile_Op<"wgmma", [AttrSizedOperandSegments]> {
 
     `a` lies in shared memory, or in the four registers `fragment`, each with
     two elements (four of 8 bits): row r, row r + 8, and both again 16 bytes
-    further along the contracted dimension. `b` lies in shared memory.
+    further along the contracted dimension. `b` lies in shared memory. Its
+    elements are those of `a`, or of `b_element_type`: f8E4M3FN and f8E5M2 may
+    meet.
 
     The registers `results` hold the sum after a `tile.wgmma_wait`, and until
     then no thread may change the shared memory.
@@ -100,7 +102,8 @@ def Tile_WgmmaOp : Tile_Op<"wgmma", [AttrSizedOperandSegments]> {
                        LLVM_PointerInAddressSpace<3>:$b,
                        I64Attr:$columns, TypeAttr:$element_type,
                        OptionalAttr<Tile_SharedMatrixAttr>:$a_matrix,
-                       Tile_SharedMatrixAttr:$b_matrix);
+                       Tile_SharedMatrixAttr:$b_matrix,
+                       OptionalAttr<TypeAttr>:$b_element_type);
   let results = (outs Variadic<F32>:$results);
   let hasVerifier = 1;
 }

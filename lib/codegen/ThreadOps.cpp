@@ -307,6 +307,8 @@ private:
         buildDescriptor(builder, lookUp(op.getB()), op.getBMatrix()));
 
     const StringRef type = getTypeName(op.getElementType());
+    const StringRef bType =
+        getTypeName(op.getBElementType().value_or(op.getElementType()));
     const bool isWide = type == "bf16" || type == "f16";
     // The depth of 32 bytes in elements; scales of 1, and which operands are
     // transposed, as the instruction's last numbers.
@@ -315,7 +317,7 @@ private:
                        ", 0; wgmma.mma_async.sync.aligned.m64n" +
                        std::to_string(op.getColumns()) +
                        (isWide ? "k16" : "k32") + ".f32." + type.str() + "." +
-                       type.str() + " {" + sums + "}, " + left + ", " + right +
+                       bType.str() + " {" + sums + "}, " + left + ", " + right +
                        ", adds, 1, 1";
     auto flag = [](bool isSet) { return isSet ? ", 1" : ", 0"; };
     if (isWide && op.getA())

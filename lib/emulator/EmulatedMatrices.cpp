@@ -46,8 +46,8 @@ void EmulatedCluster::completeMatrixStep(unsigned warp) {
 void EmulatedCluster::multiplyMatrices(unsigned warp) {
   constexpr unsigned rows = 16, columns = 8, numSums = 4;
   const Wait &wait = threads[warp * warpSize].wait;
-  auto type = static_cast<FactorType>(wait.value);
-  unsigned elementBytes = bytesOf(type), rowBytes = wait.offset;
+  const auto [aType, bType] = splitFactorTypes(wait.value);
+  unsigned elementBytes = bytesOf(aType), rowBytes = wait.offset;
   unsigned depth = rowBytes / elementBytes, perWord = wordBytes / elementBytes;
   unsigned numA = 2 * rowBytes / matrixRowBytes, numB = numA / 2;
   std::vector<float> a(rows * depth), b(depth * columns), sum(rows * columns);
@@ -55,7 +55,8 @@ void EmulatedCluster::multiplyMatrices(unsigned warp) {
     return sum[(lane / 4 + 8 * (index / 2)) * columns + lane % 4 * 2 +
                index % 2];
   };
-  auto decode = [&](const uint32_t &word, float *to, unsigned stride) {
+  auto decode = [&](FactorType type, const uint32_t &word, float *to,
+                    unsigned stride) {
     decodeFactor(type, reinterpret_cast<const char *>(&word), perWord, to,
                  stride);
   };
@@ -63,11 +64,11 @@ void EmulatedCluster::multiplyMatrices(unsigned warp) {
     const WaitOperands &own = threads[warp * warpSize + lane].wait.operands;
     unsigned first = lane % 4 * perWord;
     for (unsigned i = 0; i < numA; ++i)
-      decode(own.fragment[i],
+      decode(aType, own.fragment[i],
              &a[(lane / 4 + 8 * (i % 2)) * depth + first + i / 2 * 4 * perWord],
              1);
     for (unsigned i = 0; i < numB; ++i)
-      decode(own.fragment[numA + i],
+      decode(bType, own.fragment[numA + i],
              &b[(first + i * 4 * perWord) * columns + lane / 4], columns);
     for (unsigned i = 0; i < numSums; ++i)
       sumAt(lane, i) = llvm::bit_cast<float>(own.registers[i]);

@@ -265,7 +265,7 @@ void EmulatedCluster::beginProduct(unsigned number, const Wait &wait) {
 void EmulatedCluster::computeProduct(Warpgroup &warpgroup,
                                      PendingProduct &product) {
   const EmulatedProduct &shape = *product.product;
-  unsigned elementBytes = bytesOf(shape.type), depth = rowBytes / elementBytes;
+  unsigned elementBytes = bytesOf(shape.aType), depth = rowBytes / elementBytes;
   unsigned perPiece = pieceBytes / elementBytes, columns = shape.columns;
   std::vector<float> a(numRows * depth), b(depth * columns);
   if (shape.hasFragment) {
@@ -275,21 +275,21 @@ void EmulatedCluster::computeProduct(Warpgroup &warpgroup,
       auto [row, column] = elementOf(i / 4, /*index=*/0);
       row += 8 * (i % 2);
       unsigned byte = i / 4 % 4 * 4 + i / 2 % 2 * 16;
-      decodeFactor(shape.type,
+      decodeFactor(shape.aType,
                    reinterpret_cast<const char *>(&product.fragment[i]),
                    4 / elementBytes, &a[row * depth + byte / elementBytes], 1);
     }
   } else {
     forEachPiece(shape.a, product.a, numRows,
                  [&](const char *piece, unsigned row, unsigned byte) {
-                   decodeFactor(shape.type, piece, perPiece,
+                   decodeFactor(shape.aType, piece, perPiece,
                                 &a[row * depth + byte / elementBytes],
                                 shape.a.isTransposed ? depth : 1);
                  });
   }
   forEachPiece(shape.b, product.b, columns,
                [&](const char *piece, unsigned column, unsigned byte) {
-                 decodeFactor(shape.type, piece, perPiece,
+                 decodeFactor(shape.bType, piece, perPiece,
                               &b[byte / elementBytes * columns + column],
                               shape.b.isTransposed ? 1 : columns);
                });

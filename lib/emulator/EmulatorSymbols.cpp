@@ -144,12 +144,12 @@ static void beginProduct(uint32_t product, uint32_t *registers,
                                     {registers, 0, fragment, a, b}});
 }
 
-static void multiplyMatrices(uint32_t type, uint32_t rowBytes, uint32_t *sums,
+static void multiplyMatrices(uint32_t types, uint32_t rowBytes, uint32_t *sums,
                              uint32_t *factors, uint32_t site) {
   EmulatedCluster::current()->wait({EmulatedCluster::Wait::Matrix,
                                     int32_t(MatrixStep::Multiply),
                                     ~uint32_t(0),
-                                    type,
+                                    types,
                                     rowBytes,
                                     0,
                                     site,

@@ -62,15 +62,20 @@ Graph::findFreeSizes(ArrayRef<Id> ids) {
   return found;
 }
 
+static bool isSmall(Type type) {
+  return type && type.getIntOrFloatBitWidth() == 8;
+}
+
 /// The type in which factors of the types `a` and `b` are multiplied, those
 /// that they have outside of formulas; null for one that a formula computed,
-/// which is of `wide`. Null if they have none in common.
+/// which is of `wide`. Null if they have none in common. Two types of 8 bits
+/// may meet: it is the first one then.
 static Type getFactorType(Type a, Type b, Type wide) {
   if (!a || !b)
     return a ? a : b;
-  if (a == b)
+  if (a == b || (isSmall(a) && isSmall(b)))
     return a;
-  if (a.getIntOrFloatBitWidth() == 8 || b.getIntOrFloatBitWidth() == 8)
+  if (isSmall(a) || isSmall(b))
     return {};
   return wide;
 }
@@ -93,7 +98,8 @@ Expected<std::pair<Value, Value>> Graph::getFactors(Id a, Id b) {
   if (computed.isF64())
     type = computed;
   auto getFactor = [&](Id id) {
-    return values[id].ownType == type
+    Type own = values[id].ownType;
+    return own == type || (isSmall(own) && isSmall(type))
                ? getRaw(id)
                : Expr(builder, values[id].value).as(type);
   };

@@ -125,6 +125,10 @@ struct LowerDot : public OpConversionPattern<tile::DotOp> {
     }
     const SharedOperand right(cast<MemRefType>(op.getB().getType()),
                               op.getContract()[1]);
+    Type bElement = getElementTypeOrSelf(op.getB().getType());
+    TypeAttr bType = bElement == aType.getElementType()
+                         ? TypeAttr()
+                         : TypeAttr::get(bElement);
     const auto perRepeat = static_cast<size_t>(columns / 2);
     SmallVector<SmallVector<Value>> parts(repeats);
     for (int64_t repeat = 0; repeat < repeats && !sums.empty(); ++repeat)
@@ -143,7 +147,7 @@ struct LowerDot : public OpConversionPattern<tile::DotOp> {
         auto product = tile::WgmmaOp::create(
             rewriter, loc, types, parts[repeat], fragment, a,
             adaptor.getB().front(), columns, aType.getElementType(), aMatrix,
-            right.getMatrix(getContext(), /*first=*/0, step));
+            right.getMatrix(getContext(), op.getColumn(), step), bType);
         parts[repeat] = llvm::to_vector(ValueRange(product.getResults()));
       }
     NVVM::WgmmaGroupSyncAlignedOp::create(rewriter, loc);

@@ -130,6 +130,33 @@ struct SplitFragment : public OpConversionPattern<tile::SplitOp> {
   }
 };
 
+/// The inverse: each repetition of the pieces, one tile after the other.
+struct JoinFragment : public OpConversionPattern<tile::JoinOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::JoinOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::MmaAttr layout = getFragmentLayout(type);
+    if (!layout || op.getInterleaved())
+      return failure();
+    auto part = cast<RankedTensorType>(op.getPieces().front().getType());
+    if (getFragmentLayout(part) != layout || part.getDimSize(1) == 1)
+      return failure();
+    const int64_t chunks = layout.getChunks(part.getShape());
+    SmallVector<Value> pieces;
+    forEachPiece(layout, type.getShape(),
+                 [&](int64_t repeat, int64_t chunk, int64_t half) {
+                   pieces.push_back(
+                       adaptor.getPieces()[chunk / chunks][layout.getPiece(
+                           part.getShape(), repeat, chunk % chunks, half)]);
+                 });
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
 struct IotaOfFragment : public OpConversionPattern<tile::IotaOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -249,7 +276,8 @@ private:
 void bastile::populateFragmentPatterns(const TypeConverter &converter,
                                        RewritePatternSet &patterns,
                                        bool storesMatrices) {
-  patterns.add<BroadcastFragment, ReduceFragment, SplitFragment, IotaOfFragment,
-               IotaRowsOfFragment>(converter, patterns.getContext());
+  patterns.add<BroadcastFragment, ReduceFragment, SplitFragment, JoinFragment,
+               IotaOfFragment, IotaRowsOfFragment>(converter,
+                                                   patterns.getContext());
   patterns.add<KeepFragment>(converter, patterns.getContext(), storesMatrices);
 }

@@ -215,7 +215,8 @@ struct LowerWarpDot : public OpConversionPattern<tile::DotOp> {
               layout.getPiece(sum.getShape(), repeat, chunk, /*half=*/0) *
                   width,
               2 * width);
-          multiply(rewriter, loc, rows, columns, elements, a.getElementType());
+          multiply(rewriter, loc, rows, columns, elements, a.getElementType(),
+                   b.getElementType());
         }
     rewriter.replaceOpWithMultiple(
         op, {ValueRange(packPieces(rewriter, loc, pieceType, sums))});
@@ -237,7 +238,8 @@ private:
   /// The sums of one product, in a structure.
   static Value createProduct(OpBuilder &builder, Location loc,
                              ArrayRef<Value> left, ArrayRef<Value> right,
-                             ArrayRef<Value> before, Type element) {
+                             ArrayRef<Value> before, Type element,
+                             Type bElement) {
     SmallVector<Type> types(before.size(), builder.getF32Type());
     auto result = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
     if (element.isBF16() || element.isF16()) {
@@ -254,21 +256,22 @@ private:
     SmallVector<Value> operands(left);
     llvm::append_range(operands, right);
     llvm::append_range(operands, before);
-    const bool isE4M3 = isa<Float8E4M3FNType>(element);
-    return LLVM::CallIntrinsicOp::create(
-               builder, loc, result,
-               builder.getStringAttr(
-                   isE4M3 ? "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32"
-                          : "llvm.nvvm.mma.m16n8k32.row.col.f32.e5m2.e5m2.f32"),
-               operands)
+    auto getName = [](Type type) {
+      return isa<Float8E4M3FNType>(type) ? ".e4m3" : ".e5m2";
+    };
+    const std::string name = std::string("llvm.nvvm.mma.m16n8k32.row.col.f32") +
+                             getName(element) + getName(bElement) + ".f32";
+    return LLVM::CallIntrinsicOp::create(builder, loc, result,
+                                         builder.getStringAttr(name), operands)
         .getResult(0);
   }
 
   /// Adds to `sums`, those of both rows of a chunk.
   static void multiply(OpBuilder &builder, Location loc, ArrayRef<Value> left,
                        ArrayRef<Value> right, MutableArrayRef<Value> sums,
-                       Type element) {
-    Value result = createProduct(builder, loc, left, right, sums, element);
+                       Type element, Type bElement) {
+    Value result =
+        createProduct(builder, loc, left, right, sums, element, bElement);
     for (auto [index, sum] : llvm::enumerate(sums))
       sum = LLVM::ExtractValueOp::create(builder, loc, result,
                                          static_cast<int64_t>(index));

@@ -6,11 +6,17 @@
 
 #include "passes/roles/FactorPipeline.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bastile;
+
+/// As many columns of a step's products leave registers beside 128 sums of a
+/// thread: 64 numbers of it.
+static constexpr int64_t kMostPartialColumns = 128;
 
 /// The factors of all products of the kernel.
 static SmallVector<unsigned> getFactors(const ProgramFrame &frame) {
@@ -60,7 +66,25 @@ Value FactorPipeline::copy(Value at, Value /*turn*/) {
       .front();
 }
 
+/// Begins the product of the tiles of a step, which it adds to `sum` unless
+/// that is null: the columns of `type` from `column` on.
+Value FactorPipeline::multiply(tile::DotOp dot, tile::PendingType type,
+                               Value sum, int64_t column) {
+  return tile::DotOp::create(builder, type,
+                             stages.getTile(frame.operands.findFactor(dot, 0)),
+                             stages.getTile(frame.operands.findFactor(dot, 1)),
+                             sum, dot.getContract(), column);
+}
+
 Value FactorPipeline::compute(Value at, Value /*turn*/) {
+  const bool isSmall =
+      getElementBytes(frame.space.getDot().getFactorType()) == 1;
+  return isSmall ? computeInSteps(at) : computeInPlace(at);
+}
+
+/// Lets tensor cores add all steps. A step's products begin before those of the
+/// last one have ended.
+Value FactorPipeline::computeInPlace(Value at) {
   Value one = frame.constant(1);
   ArrayRef<tile::DotOp> dots = frame.space.getDots();
   SmallVector<Value> initial;
@@ -78,10 +102,8 @@ Value FactorPipeline::compute(Value at, Value /*turn*/) {
     stages.await(number);
     for (auto [index, dot] : llvm::enumerate(dots))
       after[index] =
-          tile::DotOp::create(builder, after[index].getType(),
-                              stages.getTile(frame.operands.findFactor(dot, 0)),
-                              stages.getTile(frame.operands.findFactor(dot, 1)),
-                              after[index], tile::DotOp(dot).getContract());
+          multiply(dot, cast<tile::PendingType>(after[index].getType()),
+                   after[index], /*column=*/0);
     // The products of the step before have ended, so its stage is free.
     tile::WaitDotsOp::create(builder, TypeRange(),
                              builder.getI64IntegerAttr(dots.size()),
@@ -101,4 +123,61 @@ Value FactorPipeline::compute(Value at, Value /*turn*/) {
   Value next = totals.back();
   releaseBefore(next, at);
   return next;
+}
+
+/// Has `sum` computed before the next wait at a barrier, which returns at once
+/// where its stage is full already. Compilers move no additions behind both:
+/// behind the next products, what is added would need registers of its own.
+static Value keepInFront(ImplicitLocOpBuilder &builder, Value sum) {
+  return tile::WaitDotsOp::create(builder, TypeRange(sum.getType()),
+                                  builder.getI64IntegerAttr(0), ValueRange(),
+                                  sum)
+      .getResult(0);
+}
+
+/// Adds the products of each step to the sums, some columns after the others:
+/// beside all sums, registers hold the products of one part. While a warpgroup
+/// adds, the tensor cores multiply for another one.
+Value FactorPipeline::computeInSteps(Value at) {
+  ArrayRef<tile::DotOp> dots = frame.space.getDots();
+  RankedTensorType whole = frame.emitter.getTileType(
+      frame.space.getDot().getSumType(), /*ofFactor=*/false);
+  const int64_t columns = whole.getDimSize(1);
+  const auto parts =
+      static_cast<int64_t>(llvm::divideCeil(columns, kMostPartialColumns));
+  const int64_t partColumns = columns / parts;
+  RankedTensorType type = whole.clone({whole.getDimSize(0), partColumns});
+  auto pending = tile::PendingType::get(builder.getContext(), type);
+
+  Value zeros = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
+  SmallVector<Value> initial(dots.size() * parts, zeros);
+  initial.push_back(at);
+  SmallVector<Value> totals = buildOverSteps(initial, [&](ValueRange before) {
+    SmallVector<Value> after;
+    Value number = before.back();
+    for (tile::DotOp dot : dots)
+      for (int64_t part = 0; part < parts; ++part) {
+        stages.await(number);
+        Value product =
+            waitForSum(builder, multiply(dot, pending, /*sum=*/Value(),
+                                         part * partColumns));
+        const bool isLast = after.size() + 2 == before.size();
+        if (isLast)
+          stages.release(number);
+        Value sum =
+            arith::AddFOp::create(builder, before[after.size()], product);
+        after.push_back(isLast ? sum : keepInFront(builder, sum));
+      }
+    after.push_back(arith::AddIOp::create(builder, number, frame.constant(1)));
+    return after;
+  });
+  for (auto [index, dot] : llvm::enumerate(dots)) {
+    ValueRange sums = ArrayRef(totals).slice(index * parts, parts);
+    frame.emitter.map(tile::DotOp(dot).getResult(),
+                      parts == 1 ? sums.front()
+                                 : tile::JoinOp::create(builder, whole,
+                                                        /*strands=*/1, sums)
+                                       .getResult());
+  }
+  return totals.back();
 }

@@ -7,6 +7,10 @@
 // The factors of a step along k are in one of several stages of shared memory:
 // while one is multiplied, the next ones are copied.
 //
+// Tensor cores have the sums of products of 16 bits to themselves for the whole
+// loop. Those of 8-bit floats they add with fewer bits than a float32 has, so
+// that what they give for a step is added to the sums in registers.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PASSES_ROLES_FACTORPIPELINE_H
@@ -34,6 +38,10 @@ private:
   llvm::SmallVector<mlir::Value> buildOverSteps(mlir::ValueRange initial,
                                                 ProgramFrame::Body body);
   void releaseBefore(mlir::Value number, mlir::Value at);
+  mlir::Value multiply(tile::DotOp dot, tile::PendingType type, mlir::Value sum,
+                       int64_t column);
+  mlir::Value computeInPlace(mlir::Value at);
+  mlir::Value computeInSteps(mlir::Value at);
 
   ProgramFrame &frame;
   mlir::ImplicitLocOpBuilder &builder;

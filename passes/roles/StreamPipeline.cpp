@@ -171,17 +171,6 @@ Value StreamPipeline::compute(Value at, Value turn) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Waits for `sum`, which is there then, and for all but the last `pending`
-/// products.
-static Value waitFor(ImplicitLocOpBuilder &builder, Value sum,
-                     int64_t pending = 0) {
-  return tile::WaitDotsOp::create(
-             builder,
-             TypeRange(cast<tile::PendingType>(sum.getType()).getTile()),
-             builder.getI64IntegerAttr(pending), sum, ValueRange())
-      .getResult(0);
-}
-
 /// The tile of the right factor of `dot`, no inner product.
 Value StreamPipeline::getRight(tile::DotOp dot) const {
   const unsigned right = frame.operands.findFactor(dot, 1);
@@ -217,7 +206,7 @@ Value StreamPipeline::emitInner(tile::DotOp dot) {
       if (!begun.contains(other))
         beginInner(other);
   const auto *it = begun.find(dot);
-  Value tile = waitFor(builder, it->second, begun.end() - it - 1);
+  Value tile = waitForSum(builder, it->second, begun.end() - it - 1);
   if (--innerLeft == 0 && (!sharesInner() || outerLeft == 0))
     inner.release(number);
   return tile;
@@ -232,7 +221,7 @@ Value StreamPipeline::addProducts(tile::DotOp dot, Value left, Value sum) {
   Value begun = tile::BeginDotsOp::create(builder, pending, sum);
   Value more = tile::DotOp::create(builder, pending, left, getRight(dot), begun,
                                    ArrayRef<int64_t>{1, dot.getContract()[1]});
-  Value total = waitFor(builder, more);
+  Value total = waitForSum(builder, more);
   if (--outerLeft == 0) {
     if (outer)
       outer->release(number);

@@ -11,6 +11,17 @@
 
 namespace bastile {
 
+/// Waits for `sum`, of products that are on their way, and so for all products
+/// but the last `pending` ones.
+inline mlir::Value waitForSum(mlir::ImplicitLocOpBuilder &builder,
+                              mlir::Value sum, int64_t pending = 0) {
+  auto type = mlir::cast<tile::PendingType>(sum.getType());
+  return tile::WaitDotsOp::create(builder, mlir::TypeRange(type.getTile()),
+                                  builder.getI64IntegerAttr(pending), sum,
+                                  mlir::ValueRange())
+      .getResult(0);
+}
+
 /// What the roles of a program do for one tile: one copies factors through
 /// shared memory, the other computes the sums of the tile of them. Both begin
 /// with the number of steps along k that the tiles before have taken, and

@@ -18,6 +18,16 @@ using namespace bastile;
 /// Threads of a warpgroup, and rows that it multiplies.
 static constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
 
+/// Tensor cores add as many products of 8-bit floats, with fewer bits than a
+/// float32 has, before these sums are added in float32: with Hopper's 14 bits,
+/// the error of more would grow with each step. With fewer, warpgroups would
+/// not have the time for their additions while another one multiplies.
+static constexpr int64_t kMostSmallDepth = 128;
+
+static bool isOfSmall(const MatmulShape &shape) {
+  return getElementBytes(tile::DotOp(shape.dot).getFactorType()) == 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Which kernels
 //===----------------------------------------------------------------------===//
@@ -61,10 +71,15 @@ bool bastile::fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
       llvm::any_of(body.getTerminator()->getOperands(),
                    [&](Value value) { return space.isStreamed(value); }))
     return false;
+  const int64_t bytes = getElementBytes(space.getDot().getFactorType());
   DenseSet<Value> factors;
   for (auto dot : body.getOps<tile::DotOp>()) {
     const bool isComputed = KernelSpace::isLeftComputed(dot);
-    if (getElementBytes(dot.getFactorType()) != 2)
+    // Nothing transposes elements of 8 bits, nor takes them from registers.
+    const bool isSmall = bytes == 1 && !space.hasComputedLeft() &&
+                         dot.getContract() == ArrayRef<int64_t>{1, 1};
+    if (getElementBytes(dot.getFactorType()) != bytes ||
+        (bytes != 2 && !isSmall))
       return false;
     for (Value factor : dot.getOperands().take_front(2))
       if (isa<BlockArgument>(factor)) {
@@ -174,7 +189,7 @@ static bool fitsRegisters(const MatmulFields &fields,
 /// many sums as leave registers for all else, and the blocks of a cluster share
 /// what they copy of the right factors.
 static MatmulFields chooseForFactors(const MatmulShape &shape) {
-  constexpr int64_t panel = 64, columns = 256, rows = 2 * kRows;
+  constexpr int64_t panel = 64, columns = 256, rows = 2 * kRows, rowBytes = 128;
   MatmulFields fields;
   tile::DotOp dot = shape.dot;
   ArrayRef<int64_t> matrix = dot.getSumType().getShape().take_back(2);
@@ -187,7 +202,7 @@ static MatmulFields chooseForFactors(const MatmulShape &shape) {
   fields.rows = rows;
   fields.threads = 3 * kWarpgroup;
   fields.vector = 2;
-  fields.depth = panel;
+  fields.depth = rowBytes / getElementBytes(dot.getFactorType());
   fields.columns =
       getNeeded(matrix[1], panel,
                 std::max(panel, columns / shape.numDots / panel * panel));
@@ -271,8 +286,9 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
                            const Target &target) {
   if (!chooseMatmul(shape, target, fields.roles).isSpecialized())
     return error() << "warps have roles, and blocks clusters, where products "
-                      "of 16-bit matrices run on warpgroups and lie 16 bytes "
-                      "apart in memory; leave out 'roles' and 'cluster'";
+                      "of 16-bit matrices, or of 8-bit floats along their "
+                      "rows, run on warpgroups and lie 16 bytes apart in "
+                      "memory; leave out 'roles' and 'cluster'";
   if (fields.vector != 2)
     return error() << "tensor cores give each thread 2 neighbouring sums; "
                       "leave out 'vector'";
@@ -304,6 +320,10 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
                      << unit << " elements, "
                      << (shape.isStreaming ? "as products sum them"
                                            : "a row in shared memory");
+  if (isOfSmall(shape) && fields.depth > kMostSmallDepth)
+    return error() << "'depth' is " << fields.depth << ", but tensor cores add "
+                   << "products of 8-bit floats with fewer bits than a float "
+                   << "has, and so only " << kMostSmallDepth << " of them";
   if (!fitsRegisters(fields, shape))
     return error() << getHeld(fields, shape)
                    << " numbers a thread are more than the "

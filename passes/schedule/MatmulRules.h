@@ -105,8 +105,8 @@ verifyMatmul(llvm::function_ref<mlir::InFlightDiagnostic()> error,
 
 /// Whether the warps of a block of `kernel`, of space `space`, may have roles:
 /// boxes take its factors and results, the program makes one loop over k, and
-/// nothing but products reads the factors there. Warpgroups add products of
-/// 8-bit floats with fewer bits than a float has.
+/// nothing but products reads the factors there. Factors of 8-bit floats lie in
+/// memory, and are summed along their rows.
 bool fitsRoles(tile::KernelOp kernel, const KernelSpace &space);
 
 /// What the heuristic chooses of schedules in which warps have roles, for a

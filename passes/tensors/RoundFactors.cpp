@@ -78,7 +78,7 @@ static void moveRowFactors(func::FuncOp func) {
 void bastile::roundFactors(func::FuncOp func) {
   auto isRounded = [](tile::DotOp dot, unsigned index) {
     return getElementTypeOrSelf(dot.getOperand(index).getType()) !=
-           dot.getFactorType();
+           dot.getFactorType(index);
   };
   SmallVector<tile::DotOp> dots;
   for (auto dot : func.front().getOps<tile::DotOp>())
@@ -96,7 +96,7 @@ void bastile::roundFactors(func::FuncOp func) {
       OpBuilder builder(dot);
       auto type = cast<RankedTensorType>(factor.get().getType());
       factor.set(arith::TruncFOp::create(builder, dot.getLoc(),
-                                         type.clone(dot.getFactorType()),
+                                         type.clone(dot.getFactorType(index)),
                                          factor.get()));
     }
 }

@@ -54,6 +54,8 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
     tile.take_turn
     // CHECK: %[[DOT:.*]] = tile.dot %[[A]]#0, %[[A]]#1 contract [1, 0] : memref<64x64xbf16, #tile.shared<swizzle = 128>>, memref<64x64xbf16, #tile.shared<swizzle = 128>> -> !tile.pending<tensor<64x64xf32, #tile.mma<warps = 4>>>
     %dot = tile.dot %a, %b contract [1, 0] : !tile, !tile -> !pending
+    // CHECK: tile.dot %[[A]]#0, %[[A]]#1 contract [1, 1] column 32 : memref<64x64xbf16
+    %part = tile.dot %a, %b contract [1, 1] column 32 : !tile, !tile -> !tile.pending<tensor<64x32xf32, #tile.mma<warps = 4>>>
     // CHECK: tile.pass_turn
     tile.pass_turn
     // CHECK: tile.wait_dots 1 : () -> ()

@@ -24,6 +24,14 @@ func.func @lengths(%a: tensor<?x8xf32>, %b: tensor<4x6xf32>) {
 
 // -----
 
+func.func @part(%a: tensor<?x8xf32>, %b: tensor<16x8xf32>) {
+  // expected-error @below {{'tile.dot' op on tensors has all columns of 'tensor<16x8xf32>', not those from 8 on}}
+  %0 = tile.dot %a, %b contract [1, 1] column 8 : tensor<?x8xf32>, tensor<16x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
 func.func @shape(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) {
   // expected-error @below {{'tile.dot' op of 'tensor<?x8xf32>' and 'tensor<4x8xf32>' over [1, 1] is no 'tensor<?x5xf32>'}}
   %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x5xf32>
@@ -130,7 +138,7 @@ tile.kernel @reduced_columns(%a: tensor<?x?xf32>, %b: tensor<?x8xf32>) -> tensor
 // -----
 
 func.func @rounded_types(%a: tensor<?x8xf64>, %b: tensor<4x8xbf16>) {
-  // expected-error @below {{'tile.dot' op multiplies 'tensor<?x8xf64>' and 'tensor<4x8xbf16>', whose element types differ; only float32 is rounded to the other type, where that is bf16 or f16}}
+  // expected-error @below {{'tile.dot' op multiplies 'tensor<?x8xf64>' and 'tensor<4x8xbf16>', whose element types differ; only float32 is rounded to the other type, where that is bf16 or f16, and only f8E4M3FN and f8E5M2 may meet}}
   %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf64>, tensor<4x8xbf16> -> tensor<?x4xf32>
   return
 }

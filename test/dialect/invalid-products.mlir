@@ -279,9 +279,42 @@ func.func @dot_rows(%a: memref<128x64xbf16, #s>, %b: memref<32x64xbf16, #s>) {
 
 #s = #tile.shared<swizzle = 128>
 #l = #tile.mma<warps = 4>
-func.func @dot_columns(%a: memref<64x64xbf16, #s>, %b: memref<64x64xbf16, #s>) {
+func.func @dot_columns(%a: memref<64x64xbf16, #s>, %b: memref<16x64xbf16, #s>) {
   // expected-error @below {{is no 'tensor<64x32xf32, #tile.mma<warps = 4>>'}}
   %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xbf16, #s>, memref<16x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_within_group(%a: memref<64x64xbf16, #s>, %b: memref<64x64xbf16, #s>) {
+  // expected-error @below {{'tile.dot' op sums to 'tensor<64x32xf32, #tile.mma<warps = 4>>' from column 12 of 'memref<64x64xbf16, #tile.shared<swizzle = 128>>' on; products of warpgroups along the rows of 'b' may have a part of the columns that it has, from a multiple of 8 on}}
+  %0 = tile.dot %a, %b contract [1, 1] column 12
+      : memref<64x64xbf16, #s>, memref<64x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_beyond(%a: memref<64x64xbf16, #s>, %b: memref<64x64xbf16, #s>) {
+  // expected-error @below {{from column 40 of}}
+  %0 = tile.dot %a, %b contract [1, 1] column 40
+      : memref<64x64xbf16, #s>, memref<64x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_part_of_rows(%a: memref<64x64xbf16, #s>, %b: memref<64x64xbf16, #s>) {
+  // expected-error @below {{from column 32 of}}
+  %0 = tile.dot %a, %b contract [1, 0] column 32
       : memref<64x64xbf16, #s>, memref<64x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
   return
 }
@@ -468,6 +501,18 @@ func.func @wgmma_two_registers(%s: !llvm.ptr<3>, %r: i32) {
   %0:4 = "tile.wgmma"(%r, %r, %s) <{b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
       element_type = bf16, operandSegmentSizes = array<i32: 0, 2, 0, 1>}>
       : (i32, i32, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  return
+}
+
+// -----
+
+func.func @wgmma_of_two_types(%s: !llvm.ptr<3>) {
+  // expected-error @below {{'tile.wgmma' op multiplies 'bf16' by 'f8E5M2'; only f8E4M3FN and f8E5M2 may meet}}
+  %0:4 = "tile.wgmma"(%s, %s) <{a_matrix = #tile.shared_matrix<>,
+      b_matrix = #tile.shared_matrix<>, b_element_type = f8E5M2,
+      columns = 8 : i64, element_type = bf16,
+      operandSegmentSizes = array<i32: 0, 0, 1, 1>}>
+      : (!llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
   return
 }
 

@@ -153,9 +153,9 @@ func.func @dot_of_bytes_in_pairs(%a: tensor<16x32xf8E5M2, #tile.mma<warps = 1>>,
 
 // -----
 
-func.func @dot_of_types(%a: tensor<16x32xf8E4M3FN, #tile.mma<warps = 1, vector = 4>>, %b: tensor<16x32xf8E5M2, #tile.mma_rhs<vector = 4>>) {
+func.func @dot_of_types(%a: tensor<16x32xbf16, #tile.mma<warps = 1>>, %b: tensor<16x32xf16, #tile.mma_rhs>) {
   // expected-error @below {{over [1, 1] is no 'tensor<16x16xf32, #tile.mma<warps = 1>>'}}
-  %0 = tile.dot %a, %b contract [1, 1] : tensor<16x32xf8E4M3FN, #tile.mma<warps = 1, vector = 4>>, tensor<16x32xf8E5M2, #tile.mma_rhs<vector = 4>> -> tensor<16x16xf32, #tile.mma<warps = 1>>
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<16x32xbf16, #tile.mma<warps = 1>>, tensor<16x32xf16, #tile.mma_rhs> -> tensor<16x16xf32, #tile.mma<warps = 1>>
   return
 }
 

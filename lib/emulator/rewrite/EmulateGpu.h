@@ -61,6 +61,15 @@ struct EmulatedKernel {
 /// The types of a product's factors.
 enum class FactorType { BF16, F16, F8E4M3, F8E5M2 };
 
+/// The types of both factors as the one number that calls pass on.
+constexpr uint32_t joinFactorTypes(FactorType a, FactorType b) {
+  return static_cast<uint32_t>(a) | static_cast<uint32_t>(b) << 8;
+}
+constexpr std::pair<FactorType, FactorType> splitFactorTypes(uint32_t both) {
+  return {static_cast<FactorType>(both & 0xff),
+          static_cast<FactorType>(both >> 8)};
+}
+
 /// How a factor lies in shared memory; see #tile.shared_matrix.
 struct EmulatedMatrix {
   uint64_t offset = 0, leading = 0, stride = 0, swizzle = 0;
@@ -70,7 +79,7 @@ struct EmulatedMatrix {
 /// The constant part of a warpgroup's product, `tile.wgmma`.
 struct EmulatedProduct {
   unsigned columns = 0;
-  FactorType type = FactorType::BF16;
+  FactorType aType = FactorType::BF16, bType = FactorType::BF16;
   bool hasAccumulators = false;
   /// Whether the first factor lies in registers.
   bool hasFragment = false;

@@ -66,8 +66,8 @@ private:
   bool rewrite(mlir::NVVM::MmaOp op);
   bool rewriteProduct(mlir::LLVM::CallIntrinsicOp op);
   /// Replaces `op`, a product of a warp of these operands in registers.
-  void multiply(Operation *op, FactorType type, mlir::ValueRange a,
-                mlir::ValueRange b, mlir::ValueRange sums);
+  void multiply(Operation *op, FactorType aType, FactorType bType,
+                mlir::ValueRange a, mlir::ValueRange b, mlir::ValueRange sums);
   bool rewrite(mlir::NVVM::LdMatrixOp op);
   bool rewrite(mlir::NVVM::StMatrixOp op);
   /// Replaces a struct of registers, or a single one, by what lies in the

@@ -136,7 +136,8 @@ static FactorType convert(Type type) {
 bool OpEmulator::rewrite(tile::WgmmaOp op) {
   EmulatedProduct product;
   product.columns = op.getColumns();
-  product.type = convert(op.getElementType());
+  product.aType = convert(op.getElementType());
+  product.bType = convert(op.getBElementType().value_or(op.getElementType()));
   product.hasAccumulators = !op.getAccumulators().empty();
   product.hasFragment = !op.getFragment().empty();
   if (op.getAMatrix())
@@ -249,37 +250,44 @@ bool OpEmulator::rewrite(NVVM::MmaOp op) {
       op.getLayoutA() != NVVM::MMALayout::row ||
       op.getLayoutB() != NVVM::MMALayout::col)
     return false;
-  multiply(op, *type, op.getOperandA(), op.getOperandB(), op.getOperandC());
+  multiply(op, *type, *type, op.getOperandA(), op.getOperandB(),
+           op.getOperandC());
   return true;
 }
 
-void OpEmulator::multiply(Operation *op, FactorType type, ValueRange a,
-                          ValueRange b, ValueRange sums) {
+void OpEmulator::multiply(Operation *op, FactorType aType, FactorType bType,
+                          ValueRange a, ValueRange b, ValueRange sums) {
   // The rows of a factor have 16 or 32 bytes.
   Location loc = op->getLoc();
   unsigned rowBytes = b.size() * 16;
   unsigned words = spill(op, sums);
   spill(op, b, spill(op, a, words));
   call(loc, calls::multiplyMatrices, Type(),
-       {constant(loc, static_cast<int64_t>(type)), constant(loc, rowBytes),
+       {constant(loc, joinFactorTypes(aType, bType)), constant(loc, rowBytes),
         scratch(op), scratchAt(op, words), site(op)});
   replaceByScratch(op);
 }
 
 /// Products of elements of 8 bits, which have no op.
 bool OpEmulator::rewriteProduct(LLVM::CallIntrinsicOp op) {
-  auto type = llvm::StringSwitch<std::optional<FactorType>>(op.getIntrin())
-                  .Case("llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32",
-                        FactorType::F8E4M3)
-                  .Case("llvm.nvvm.mma.m16n8k32.row.col.f32.e5m2.e5m2.f32",
-                        FactorType::F8E5M2)
-                  .Default(std::nullopt);
-  if (!type)
+  StringRef name = op.getIntrin();
+  if (!name.consume_front("llvm.nvvm.mma.m16n8k32.row.col.f32.") ||
+      !name.consume_back(".f32"))
+    return false;
+  auto getType = [](StringRef type) {
+    return llvm::StringSwitch<std::optional<FactorType>>(type)
+        .Case("e4m3", FactorType::F8E4M3)
+        .Case("e5m2", FactorType::F8E5M2)
+        .Default(std::nullopt);
+  };
+  auto [first, second] = name.split('.');
+  std::optional<FactorType> aType = getType(first), bType = getType(second);
+  if (!aType || !bType)
     return false;
   constexpr unsigned numA = 4, numB = 2;
   ValueRange operands = op.getArgs();
-  multiply(op, *type, operands.take_front(numA), operands.slice(numA, numB),
-           operands.drop_front(numA + numB));
+  multiply(op, *aType, *bType, operands.take_front(numA),
+           operands.slice(numA, numB), operands.drop_front(numA + numB));
   return true;
 }
 

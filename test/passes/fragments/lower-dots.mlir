@@ -105,6 +105,35 @@ tile.program @transposed(%m: index)
 
 // -----
 
+// Sums of some columns of elements of 8 bits, of two types: 64 rows of the right
+// operand further on. A row in shared memory has the 128 bytes of four steps.
+// CHECK-LABEL: tile.program @part(
+// CHECK:         %[[S0:.*]]:16 = "tile.wgmma"(%[[A:.*]], %[[B:.*]]) <{a_matrix = #tile.shared_matrix<stride = 1024, swizzle = 128>, b_element_type = f8E5M2, b_matrix = #tile.shared_matrix<offset = 8192, stride = 1024, swizzle = 128>, columns = 32 : i64, element_type = f8E4M3FN
+// CHECK-NEXT:    "tile.wgmma"(%[[S0]]#0, {{.*}}, %[[A]], %[[B]]) <{a_matrix = #tile.shared_matrix<offset = 32, stride = 1024, swizzle = 128>, b_element_type = f8E5M2, b_matrix = #tile.shared_matrix<offset = 8224, stride = 1024, swizzle = 128>
+// CHECK-NEXT:    "tile.wgmma"{{.*}} b_matrix = #tile.shared_matrix<offset = 8256
+// CHECK-NEXT:    "tile.wgmma"{{.*}} b_matrix = #tile.shared_matrix<offset = 8288
+// CHECK-NEXT:    nvvm.wgmma.commit.group.sync.aligned
+#s = #tile.shared<swizzle = 128>
+!slots_a = memref<1x64x128xf8E4M3FN, #s>
+!slots_b = memref<1x96x128xf8E5M2, #s>
+!a = memref<64x128xf8E4M3FN, #s>
+!b = memref<96x128xf8E5M2, #s>
+!pending = !tile.pending<tensor<64x32xf32, #tile.mma<warps = 4>>>
+tile.program @part(%m: index)
+    attributes {dimensions = ["m"], programs = {m = 64 : i64},
+                schedule = #tile.launch<threads = 128>} {
+  %c0 = arith.constant 0 : index
+  %a_slots = tile.buffer {offset = 0 : i64} : !slots_a
+  %b_slots = tile.buffer {offset = 8192 : i64} : !slots_b
+  %full = tile.make_barriers arrivals 1 : !tile.barriers<1>
+  %a, %b = tile.await %full[%c0] parity %c0 of %a_slots, %b_slots : !tile.barriers<1>, !slots_a, !slots_b -> !a, !b
+  %dots = tile.dot %a, %b contract [1, 1] column 64 : !a, !b -> !pending
+  tile.wait_dots 0 : () -> ()
+  tile.return
+}
+
+// -----
+
 // The left operand's pairs of elements become registers, four for each step: 16
 // columns of both rows. They pass through the fence and, where the wait returns
 // them, through the wait, which a tile of one column anchors.

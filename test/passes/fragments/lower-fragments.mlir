@@ -130,6 +130,31 @@ tile.program @numbers(%m: index, %y: memref<?x?xi32, strided<[?, 1]>> {tile.dime
 
 // -----
 
+// Two tiles side by side: in each of the two repetitions of the rows, the pieces of
+// the first tile come ahead of those of the second one.
+// CHECK-LABEL: tile.program @join(
+// CHECK-DAG:     %[[ONES:.*]] = arith.constant dense<1.000000e+00> : vector<2xf32>
+// CHECK-DAG:     %[[TWOS:.*]] = arith.constant dense<2.000000e+00> : vector<2xf32>
+// CHECK-DAG:     %[[L0:.*]] = llvm.extractelement %[[ONES]]
+// CHECK-DAG:     %[[R0:.*]] = llvm.extractelement %[[TWOS]]
+// CHECK:         tile.wgmma_fence of %[[L0]], %[[L1:.*]], %[[L0]], %[[L1]], %[[R0]], %[[R1:.*]], %[[R0]], %[[R1]], %[[L0]], %[[L1]], %[[L0]], %[[L1]], %[[R0]], %[[R1]], %[[R0]], %[[R1]] : f32
+#l = #tile.mma<warps = 4>
+!part = tensor<128x8xf32, #l>
+!whole = tensor<128x16xf32, #l>
+tile.program @join(%m: index)
+    attributes {dimensions = ["m"], programs = {m = 64 : i64},
+                schedule = #tile.launch<threads = 128>} {
+  %one = arith.constant 1.0 : f32
+  %two = arith.constant 2.0 : f32
+  %left = tile.broadcast %one : f32 -> !part
+  %right = tile.broadcast %two : f32 -> !part
+  %whole = tile.join %left, %right : !part, !part -> !whole
+  %begun = tile.begin_dots %whole : !whole -> !tile.pending<!whole>
+  tile.return
+}
+
+// -----
+
 // Elements of 16 bits are kept by matrices of 8 x 8, four at once: lanes 0 to 15
 // give the addresses of the rows of one chunk, the others those of the next. Bits 7
 // to 9 of an address are combined with bits 4 to 6.

@@ -36,7 +36,7 @@ tile.kernel @cluster(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?
 
 // -----
 
-// expected-error@+1 {{warps have roles, and blocks clusters, where products of 16-bit matrices run on warpgroups and lie 16 bytes apart in memory; leave out 'roles' and 'cluster'}}
+// expected-error@+1 {{warps have roles, and blocks clusters, where products of 16-bit matrices, or of 8-bit floats along their rows, run on warpgroups and lie 16 bytes apart in memory; leave out 'roles' and 'cluster'}}
 tile.kernel @floats(%x: tensor<?x64xf32>, %w: tensor<512x64xf32>) -> tensor<?x512xf32>
     attributes {schedule = #tile.matmul<roles = 2>} {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xf32>, tensor<512x64xf32> -> tensor<?x512xf32>
@@ -49,5 +49,24 @@ tile.kernel @floats(%x: tensor<?x64xf32>, %w: tensor<512x64xf32>) -> tensor<?x51
 tile.kernel @stages(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
     attributes {schedule = #tile.matmul<columns = 256, stages = 8>} {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
+// expected-error@+1 {{'depth' is 256, but tensor cores add products of 8-bit floats with fewer bits than a float has, and so only 128 of them}}
+tile.kernel @small_depth(%x: tensor<?x512xf8E4M3FN>, %w: tensor<512x512xf8E4M3FN>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<depth = 256, stages = 2>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x512xf8E4M3FN>, tensor<512x512xf8E4M3FN> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
+// Nothing transposes elements of 8 bits.
+// expected-error@+1 {{leave out 'roles' and 'cluster'}}
+tile.kernel @small_columns(%x: tensor<?x512xf8E4M3FN>, %w: tensor<512x512xf8E4M3FN>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<roles = 2>} {
+  %0 = tile.dot %x, %w contract [1, 0] : tensor<?x512xf8E4M3FN>, tensor<512x512xf8E4M3FN> -> tensor<?x512xf32>
   tile.return %0 : tensor<?x512xf32>
 }

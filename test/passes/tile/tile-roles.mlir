@@ -63,6 +63,39 @@ func.func @gated(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>, %u: tensor<512x
 
 // -----
 
+// Products of 8-bit floats begin at zero in each step, 128 columns at a time, and
+// are added to the sums as floats. The first part's are before the second wait.
+// CHECK-LABEL: tile.program @small_kernel(
+// CHECK-SAME:      box = [128, 128], swizzle = 128> {tile.dimensions = ["m", "k"]}
+// CHECK-SAME:      rows = 128, columns = 256, depth = 128, threads = 384
+// CHECK:           scf.for
+// CHECK:             scf.for
+// CHECK:               tile.expect 49152 bytes
+// CHECK:         }, {
+// CHECK:           %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<128x128xf32
+// CHECK:             %[[SUMS:.*]]:3 = scf.for {{.*}} iter_args(%[[LEFT:.*]] = %[[ZERO]], %[[RIGHT:.*]] = %[[ZERO]],
+// CHECK:               %[[F:.*]]:2 = tile.await
+// CHECK:               %[[P0:.*]] = tile.dot %[[F]]#0, %[[F]]#1 contract [1, 1] : memref<128x128xf8E4M3FN
+// CHECK-SAME:              -> !tile.pending<tensor<128x128xf32
+// CHECK:               %[[D0:.*]] = tile.wait_dots 0 of %[[P0]]
+// CHECK:               %[[S0:.*]] = arith.addf %[[LEFT]], %[[D0]]
+// CHECK:               tile.wait_dots 0 after %[[S0]]
+// CHECK:               tile.await
+// CHECK:               %[[P1:.*]] = tile.dot {{.*}} contract [1, 1] column 128
+// CHECK:               %[[D1:.*]] = tile.wait_dots 0 of %[[P1]]
+// CHECK:               tile.arrive
+// CHECK:               arith.addf %[[RIGHT]], %[[D1]]
+// CHECK:             tile.join %[[SUMS]]#0, %[[SUMS]]#1
+// CHECK-LABEL: tile.program @small_kernel_unaligned(
+// CHECK-SAME:      roles = 1
+func.func @small(%x: tensor<?x?xf8E4M3FN>, %w: tensor<?x?xf8E4M3FN>) -> tensor<?x?xbf16> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x?xf8E4M3FN>, tensor<?x?xf8E4M3FN> -> tensor<?x?xf32>
+  %1 = arith.truncf %0 : tensor<?x?xf32> to tensor<?x?xbf16>
+  return %1 : tensor<?x?xbf16>
+}
+
+// -----
+
 // Rows of 60 elements are no multiple of 16 bytes, which boxes need.
 // CHECK-LABEL: tile.program @short_kernel(
 // CHECK-NOT:     tile.roles

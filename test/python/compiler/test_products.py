@@ -222,6 +222,19 @@ def test_scaled_products_of_small_floats(dtype):
             compare(mine.grad, other.grad, torch.float32)
 
 
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_small_floats_of_two_types(is_swapped):
+    dtypes = [torch.float8_e5m2, torch.float8_e4m3fn]
+    if is_swapped:
+        dtypes.reverse()
+    x, w = (
+        t.detach().to(dtype)
+        for t, dtype in zip(make(torch.float32, (9, 40), (24, 40)), dtypes)
+    )
+    result = bastile.compile(lambda x, w: x @ w.mT)(x, w)
+    compare(result, x.double() @ w.double().mT, torch.float32)
+
+
 def test_rounding_to_small_floats_behind_a_product():
     x, w = (t.detach() for t in make(torch.bfloat16, (9, 40), (24, 40)))
     scale = torch.tensor([3.0])
