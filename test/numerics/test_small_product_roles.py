@@ -56,6 +56,7 @@ func.func @f(%x: tensor<3x?x{k}x{e}>, %w: tensor<3x{n}x{k}x{e}>) -> tensor<?x{n}
 """
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "rows, n, k", [(1, 16, 16), (71, 8, 144), (129, 136, 128), (300, 264, 272)]
 )
@@ -66,6 +67,7 @@ def test_scaled_products(element, rows, n, k):
     check(source, f"--rows={rows}", *WHERE)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("a, b", [ELEMENTS, ELEMENTS[::-1]])
 @pytest.mark.parametrize("n, k", [(136, 144), (40, 50)])
 @pytest.mark.parametrize("grad", [(), ("--grad",)])
@@ -112,6 +114,7 @@ SCHEDULES = [
 ]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_schedules(schedule):
     source = SCALED.format(e="f8E4M3FN", o="bf16", n=264, k=272)

@@ -94,6 +94,7 @@ def check_roles(source, *arguments):
     check(source, "--grad", *arguments, *WHERE)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("size", [64, 80, 128, 256])
 def test_sizes_of_heads(size, masked):
@@ -101,6 +102,7 @@ def test_sizes_of_heads(size, masked):
     check_roles(attention(size, masked=masked), *shapes((139, size), (133, size)))
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("lengths", [(1, 9), (9, 1), (201, 5), (64, 128)])
 def test_lengths(lengths):
     queries, keys = lengths
@@ -116,6 +118,7 @@ def test_heads_that_share_keys(masked):
     check_roles(source, *shapes((2, 2, 3, 70, 64), (2, 2, 1, 133, 64)))
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "options", [{"capped": True}, {"between": "sink"}, {"capped": True, "masked": True}]
 )
@@ -138,6 +141,7 @@ def test_rows_that_boxes_do_not_take():
     check(source, "--grad", *shapes((71, 60), (139, 60)), *WHERE)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "schedule",
     ["depth = 16", "depth = 48", "rows = 64", "stages = 3", "columns = 80, depth = 32"],
