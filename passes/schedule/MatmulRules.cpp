@@ -17,9 +17,10 @@ static constexpr int64_t kWarp = ThreadGrid::kWarp;
 static constexpr int64_t kWarpRows = tile::MmaAttr::kWarpRows;
 /// Past this, the sums of a thread leave no registers for what it multiplies.
 static constexpr int64_t kMostSums = 128;
-/// The same of programs that compute left factors, and have all columns: some
-/// registers are spilled then, which costs less than factors in memory.
-static constexpr int64_t kMostStreamedSums = 144;
+/// The same of programs that compute left factors, and have all columns: those
+/// of three inner products beside 256 columns. Some registers are spilled then,
+/// which costs less than factors in memory.
+static constexpr int64_t kMostStreamedSums = 152;
 /// Rows of threads that share a tile where each thread multiplies by itself.
 static constexpr int64_t kThreadRows = 16;
 /// Vectors of sums that a program of the host unrolls.
