@@ -268,15 +268,16 @@ LogicalResult DotOp::verify() {
                               : verifyOfWarps(*this)))
     return failure();
   const int64_t columns = b.getDimSize(1 - contract[1]);
-  const bool isWhole = getColumn() == 0 && columns == sum.getDimSize(1);
+  const auto column = static_cast<int64_t>(getColumn());
+  const bool isWhole = column == 0 && columns == sum.getDimSize(1);
   // Groups of 8 rows of `b` begin where an address can say so.
   constexpr int64_t group = 8;
-  const bool isPart = isOfWarpgroups() && contract[1] == 1 &&
-                      getColumn() >= 0 && getColumn() % group == 0 &&
-                      getColumn() + sum.getDimSize(1) <= columns;
-  if (getColumn() != 0 && !isPart)
+  const bool isPart = isOfWarpgroups() && contract[1] == 1 && column >= 0 &&
+                      column % group == 0 &&
+                      column + sum.getDimSize(1) <= columns;
+  if (column != 0 && !isPart)
     return emitOpError("sums to ")
-           << sum << " from column " << getColumn() << " of " << b
+           << sum << " from column " << column << " of " << b
            << " on; products of warpgroups along the rows of 'b' may have a "
            << "part of the columns that it has, from a multiple of " << group
            << " on";

@@ -15,7 +15,6 @@
 #include <cstring>
 
 using namespace bastile;
-using llvm::Twine;
 
 static constexpr unsigned warpSize = 32;
 static constexpr unsigned wordBytes = sizeof(uint32_t);
