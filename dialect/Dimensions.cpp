@@ -284,6 +284,7 @@ void ValueDimensions::joinColumnsOfPieces(Block &block) {
   for (Operation &op : block)
     if (isa<tile::DotOp, tile::SplitOp, tile::PieceOp, tile::JoinOp>(op))
       llvm::for_each(op.getResults(), add);
+  bool isChanged = false;
   for (Operation &op : block) {
     Value like = getPieceOfSize(op);
     auto columns = like ? getColumns(op.getResult(0)) : std::nullopt;
@@ -291,8 +292,10 @@ void ValueDimensions::joinColumnsOfPieces(Block &block) {
       continue;
     joinSameColumns(like, op.getResult(0));
     add(op.getResult(0));
+    isChanged = true;
   }
-  joinParts();
+  if (isChanged)
+    joinParts();
 }
 
 void ValueDimensions::visit(Operation &op) {

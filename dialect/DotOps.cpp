@@ -41,18 +41,14 @@ LogicalResult BeginDotsOp::verify() {
   return verifySum(*this, getType().getTile());
 }
 
-static bool isSmall(Type element) {
-  return isa<Float8E4M3FNType, Float8E5M2Type>(element);
-}
-
 /// Whether products take elements of both types, as they are.
 static bool mayMeet(Type a, Type b) {
-  return a == b || (isSmall(a) && isSmall(b));
+  return a == b || (bastile::isSmallFloat(a) && bastile::isSmallFloat(b));
 }
 
 /// Whether products take elements of the type.
 static bool isFactor(Type element) {
-  return element.isBF16() || element.isF16() || isSmall(element);
+  return element.isBF16() || element.isF16() || bastile::isSmallFloat(element);
 }
 
 /// Checks what the operands of `op`, a product of warpgroups, are.

@@ -18,9 +18,9 @@ def Tile_DotOp : Tile_Op<"dot", [
     matrices of `a` and dimension `contract[1]` of those of `b`, each 0 or 1. The
     rows of the result are the other dimension of `a`, its columns the other one
     of `b`. Both have the same element type, or f8E4M3FN meets f8E5M2. Sums are in
-    float32, those of float64 in float64. Of 8-bit floats,
-    tensor cores may add the products of up to 128 neighbours with fewer bits (on
-    Hopper about 14); what they give is added in float32.
+    float32, those of float64 in float64. Of 8-bit floats, tensor cores may add
+    the products of up to 128 neighbours with fewer bits (on Hopper about 14);
+    what they give is added in float32.
 
     On tensors, matrices are the last two dimensions. Dimensions ahead of them
     are those of a batch: from the last one on, each of `a` belongs to one of

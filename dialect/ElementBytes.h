@@ -7,6 +7,7 @@
 #ifndef BASTILE_DIALECT_ELEMENTBYTES_H
 #define BASTILE_DIALECT_ELEMENTBYTES_H
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -17,6 +18,11 @@ namespace bastile {
 inline int64_t getElementBytes(mlir::Type type) {
   return llvm::divideCeil(
       mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth(), 8);
+}
+
+/// Whether `type` is one of the floats of 8 bits that products take.
+inline bool isSmallFloat(mlir::Type type) {
+  return mlir::isa<mlir::Float8E4M3FNType, mlir::Float8E5M2Type>(type);
 }
 
 } // namespace bastile

@@ -61,6 +61,11 @@ public:
   bool hasStreamed(mlir::Value value) const;
   /// Whether the owner of `use` reads an element of it for each k.
   bool readsStream(mlir::OpOperand &use) const;
+  /// The factor of `dot` that has the rows of its tiles, 0 for the left one.
+  /// Tiles of what is transposed have their rows along those of the right one.
+  unsigned getRowFactor(tile::DotOp dot) const {
+    return contains(dot) && transposed ? 1 : 0;
+  }
 
 private:
   llvm::DenseSet<mlir::Operation *> ops;
@@ -119,9 +124,8 @@ public:
   }
 
   /// The factor of `dot` that has the rows of its tiles, 0 for the left one.
-  /// Tiles of what is transposed have their rows along those of the right one.
   unsigned getRowFactor(tile::DotOp dot) const {
-    return isInner(dot) && isTransposed() ? 1 : 0;
+    return factors.getRowFactor(dot);
   }
 
   bool hasComputedLeft() const { return llvm::any_of(dots, isLeftComputed); }

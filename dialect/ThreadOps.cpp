@@ -118,11 +118,11 @@ LogicalResult WgmmaOp::verify() {
            << " and " << getResults().size() << " are given";
   Type type = getElementType();
   bool isWide = type.isBF16() || type.isF16();
-  if (!isWide && !isa<Float8E4M3FNType, Float8E5M2Type>(type))
+  if (!isWide && !isSmallFloat(type))
     return emitOpError("multiplies bf16, f16, f8E4M3FN or f8E5M2, not ")
            << type;
   if (std::optional<Type> other = getBElementType();
-      other && (isWide || !isa<Float8E4M3FNType, Float8E5M2Type>(*other)))
+      other && (isWide || !isSmallFloat(*other)))
     return emitOpError("multiplies ")
            << type << " by " << *other << "; only f8E4M3FN and f8E5M2 may meet";
   bool hasRegisters = getFragment().size() == 4;

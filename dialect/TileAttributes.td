@@ -111,7 +111,7 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     is summed over, are on their way to shared memory while one is multiplied.
     Otherwise each thread multiplies what it loads by itself, and `depth` means
     nothing. Tensor cores multiply matrices of 16 bits that have more than one
-    row and column.
+    row and column, and 8-bit floats along their rows.
 
     With `roles` = 2, the warps part: one thread copies boxes of the factors, and
     warpgroups multiply them, of 64 `rows` each. There are then as many blocks

@@ -85,7 +85,7 @@ ProductSpace::Reading ProductSpace::getReading(tile::DotOp dot,
                                                unsigned index) {
   const bool isInner = factors.contains(dot);
   StringAttr contracted = isInner ? getWholeName(dot) : name("k");
-  const bool hasRows = index == (isInner && factors.isTransposed() ? 1 : 0);
+  const bool hasRows = index == factors.getRowFactor(dot);
   StringAttr free = name(hasRows ? "m" : isInner ? "k" : "n");
   return dot.getContract()[index] == 1
              ? Reading{free, contracted, /*isFactor=*/true}

@@ -307,7 +307,7 @@ static bool needsAny(Operation *op, ArrayRef<Operation *> dots) {
 }
 
 /// Adds product `dot` with its `ops` to the kernel that it can share with
-/// others, which have some of these ops.
+/// others, which have some of these ops and are ahead of `dot`.
 static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
                         const StreamedFactors::Ops &ops) {
   auto hasCommonOps = [&](const SharedKernel &kernel) {
@@ -322,9 +322,7 @@ static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
         !shareKernel(kernel.dots, cast<tile::DotOp>(dot), inner))
       continue;
     // The gradient of queries needs the result, in one function with it.
-    if (needsAny(dot, kernel.dots) ||
-        llvm::any_of(kernel.dots,
-                     [&](Operation *other) { return needsAny(other, dot); }))
+    if (needsAny(dot, kernel.dots))
       continue;
     kernel.dots.push_back(dot);
     kernel.ops = std::move(all);

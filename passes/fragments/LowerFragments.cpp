@@ -101,6 +101,17 @@ struct ReduceFragment : public OpConversionPattern<tile::ReduceOp> {
   }
 };
 
+/// The layout of `whole`, which consists of tiles such as `part` beside each
+/// other, if these have it; otherwise null. A single column would have to go to
+/// lanes that do not hold it.
+tile::MmaAttr getLayoutOfParts(Value whole, Value part) {
+  tile::MmaAttr layout = getFragmentLayout(whole.getType());
+  auto type = cast<RankedTensorType>(part.getType());
+  const bool hasLayout =
+      getFragmentLayout(type) == layout && type.getDimSize(1) != 1;
+  return hasLayout ? layout : tile::MmaAttr();
+}
+
 /// The columns of a tile lie in the order of its pieces, so that neighbouring
 /// columns are neighbouring pieces of each repetition.
 struct SplitFragment : public OpConversionPattern<tile::SplitOp> {
@@ -110,12 +121,10 @@ struct SplitFragment : public OpConversionPattern<tile::SplitOp> {
   matchAndRewrite(tile::SplitOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getInput().getType());
-    tile::MmaAttr layout = getFragmentLayout(type);
-    if (!layout || op.getInterleaved())
-      return failure();
     auto part = cast<RankedTensorType>(op.getPieces().front().getType());
-    // A single column would have to go to lanes that do not hold it.
-    if (getFragmentLayout(part) != layout || part.getDimSize(1) == 1)
+    tile::MmaAttr layout =
+        getLayoutOfParts(op.getInput(), op.getPieces().front());
+    if (!layout || op.getInterleaved())
       return failure();
     const int64_t chunks = layout.getChunks(part.getShape());
     SmallVector<SmallVector<Value>> parts(op.getPieces().size());
@@ -138,11 +147,10 @@ struct JoinFragment : public OpConversionPattern<tile::JoinOp> {
   matchAndRewrite(tile::JoinOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    tile::MmaAttr layout = getFragmentLayout(type);
-    if (!layout || op.getInterleaved())
-      return failure();
     auto part = cast<RankedTensorType>(op.getPieces().front().getType());
-    if (getFragmentLayout(part) != layout || part.getDimSize(1) == 1)
+    tile::MmaAttr layout =
+        getLayoutOfParts(op.getResult(), op.getPieces().front());
+    if (!layout || op.getInterleaved())
       return failure();
     const int64_t chunks = layout.getChunks(part.getShape());
     SmallVector<Value> pieces;

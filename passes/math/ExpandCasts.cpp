@@ -12,6 +12,7 @@
 
 #include "passes/math/ExpandMath.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -24,9 +25,7 @@ using namespace bastile;
 
 namespace {
 
-bool isFloat8(Type type) {
-  return isa<Float8E4M3FNType, Float8E5M2Type>(getElementTypeOrSelf(type));
-}
+bool isFloat8(Type type) { return isSmallFloat(getElementTypeOrSelf(type)); }
 
 bool isE4M3(Type type) {
   return isa<Float8E4M3FNType>(getElementTypeOrSelf(type));

@@ -275,7 +275,7 @@ Value StreamLoop::addProducts(tile::DotOp dot, Value left, Value sum) {
     pieces.push_back(left);
   }
   const int64_t vector = getVector(dot);
-  const bool isSmall = getElementBytes(dot.getFactorType()) == 1;
+  const bool isSmall = isSmallFloat(dot.getFactorType());
   Attribute rhs = tile::MmaRhsAttr::get(builder.getContext(), vector);
   Attribute lhs = tile::MmaAttr::get(
       builder.getContext(), cast<tile::MmaAttr>(layout).getWarps(), vector);

@@ -77,8 +77,7 @@ Value FactorPipeline::multiply(tile::DotOp dot, tile::PendingType type,
 }
 
 Value FactorPipeline::compute(Value at, Value /*turn*/) {
-  const bool isSmall =
-      getElementBytes(frame.space.getDot().getFactorType()) == 1;
+  const bool isSmall = isSmallFloat(frame.space.getDot().getFactorType());
   return isSmall ? computeInSteps(at) : computeInPlace(at);
 }
 

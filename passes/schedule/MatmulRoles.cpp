@@ -24,10 +24,6 @@ static constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
 /// not have the time for their additions while another one multiplies.
 static constexpr int64_t kMostSmallDepth = 128;
 
-static bool isOfSmall(const MatmulShape &shape) {
-  return getElementBytes(tile::DotOp(shape.dot).getFactorType()) == 1;
-}
-
 //===----------------------------------------------------------------------===//
 // Which kernels
 //===----------------------------------------------------------------------===//
@@ -320,7 +316,7 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
                      << unit << " elements, "
                      << (shape.isStreaming ? "as products sum them"
                                            : "a row in shared memory");
-  if (isOfSmall(shape) && fields.depth > kMostSmallDepth)
+  if (shape.hasSmallFactors() && fields.depth > kMostSmallDepth)
     return error() << "'depth' is " << fields.depth << ", but tensor cores add "
                    << "products of 8-bit floats with fewer bits than a float "
                    << "has, and so only " << kMostSmallDepth << " of them";

@@ -8,6 +8,7 @@
 #define BASTILE_PASSES_SCHEDULE_MATMULRULES_H
 
 #include "bastile/Target.h"
+#include "dialect/ElementBytes.h"
 #include "dialect/KernelSpace.h"
 #include "passes/schedule/KernelSchedule.h"
 #include "llvm/Support/MathExtras.h"
@@ -47,6 +48,10 @@ struct MatmulShape {
   /// All columns of the products, in whole `unit`s.
   int64_t getAllColumns(int64_t unit) const {
     return static_cast<int64_t>(llvm::alignTo(columns, unit));
+  }
+  /// Whether factors are 8-bit floats.
+  bool hasSmallFactors() const {
+    return isSmallFloat(tile::DotOp(dot).getFactorType());
   }
   /// Whether the program goes along k, `depth` elements at a time. Otherwise
   /// each product takes its factors whole.

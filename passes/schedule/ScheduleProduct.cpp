@@ -104,8 +104,7 @@ static void chooseForHost(MatmulFields &fields, const MatmulShape &shape,
 static bool fitsTensorCores(tile::DotOp dot, const Target &target) {
   Type element = dot.getFactorType();
   ArrayRef<int64_t> matrix = dot.getSumType().getShape().take_back(2);
-  const bool isSmall = getElementBytes(element) == 1 &&
-                       target.hasSmallProducts() &&
+  const bool isSmall = isSmallFloat(element) && target.hasSmallProducts() &&
                        dot.getContract() == ArrayRef<int64_t>{1, 1};
   return (element.isBF16() || element.isF16() || isSmall) &&
          !llvm::is_contained(matrix, 1);
@@ -147,9 +146,8 @@ static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape,
     fields.threads = 128;
     fields.vector = 2;
     fields.rows = 128;
-    const bool isSmall =
-        getElementBytes(tile::DotOp(shape.dot).getFactorType()) == 1;
-    fields.columns = (isSmall ? 64 : 128) / (shape.numDots == 1 ? 1 : 2);
+    fields.columns =
+        (shape.hasSmallFactors() ? 64 : 128) / (shape.numDots == 1 ? 1 : 2);
     constexpr int64_t bytes = 64;
     fields.depth =
         bytes / getElementBytes(tile::DotOp(shape.dot).getFactorType());

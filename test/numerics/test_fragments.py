@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 
 import floats
-from runner import run, target
-
-WHERE = ("--emulate", "--target=sm_90a") if target() == "host" else ()
+from runner import HOPPER, run
 
 
 def unit_of_sums(kind):
     """What a sum of 256 products may be off by, relative to their sizes. A GPU adds
     those of 8-bit floats with fewer bits."""
-    return 2.0**-12 if kind in floats.SMALL and not WHERE else 256 * 2.0**-23
+    return 2.0**-12 if kind in floats.SMALL and not HOPPER else 256 * 2.0**-23
 
 
 def program(sizes, operands, results, parts, threads, body):
@@ -147,7 +145,7 @@ def test_tiles_in_registers(m, n, rows, warps):
         source,
         {"x": ("f32", x), "v": ("f32", v)},
         ["f32"] * 5 + ["i32", "f32"],
-        *WHERE,
+        *HOPPER,
     )
     expected = x * v - x.min(axis=1, keepdims=True)
     assert np.abs(y - expected).max() <= 2.0**-22 * np.abs(expected).max() + 2.0**-22
@@ -191,7 +189,7 @@ def test_kept_tiles(kind, bytes, swizzle):
         body,
     )
     values = np.arange(m * n).reshape(m, n) % 127
-    (y,) = run(source, {"x": (kind, values)}, [kind], *WHERE)
+    (y,) = run(source, {"x": (kind, values)}, [kind], *HOPPER)
     assert np.array_equal(floats.decode(kind, y), values)
 
 
@@ -291,7 +289,7 @@ def test_products(kind, swizzle, left, right):
     a, x_operand = x.values(1, 3 if left != "columns" else 16)
     b, w_operand = w.values(2, 3 if right != "columns" else 16)
     (y,) = run(
-        source, {"x": (kind, x_operand), "w": (kind, w_operand)}, ["f32"], *WHERE
+        source, {"x": (kind, x_operand), "w": (kind, w_operand)}, ["f32"], *HOPPER
     )
     size = 1.5 + 2 * np.abs(a) @ np.abs(b).T
     assert (np.abs(y - (1.5 + 2 * a @ b.T)) <= unit_of_sums(kind) * size).all()
@@ -340,8 +338,8 @@ def test_products_of_warps(kind, swizzle):
     )
     x = floats.random(kind, (m - 3, k - 17), 1)
     w = floats.random(kind, (n - 5, k - 17), 2)
-    for target_ in ("sm_89", "sm_90a") if WHERE else ("gpu",):
-        where = ("--emulate", f"--target={target_}") if WHERE else ()
+    for target_ in ("sm_89", "sm_90a") if HOPPER else ("gpu",):
+        where = ("--emulate", f"--target={target_}") if HOPPER else ()
         (y,) = run(source, {"x": (kind, x), "w": (kind, w)}, ["f32"], *where)
         size = 2 * np.abs(x) @ np.abs(w).T
         assert (np.abs(y - 2 * x @ w.T) <= unit_of_sums(kind) * size).all()
@@ -418,7 +416,7 @@ def test_conversions_of_layouts(rows, columns, warps, deal, kind):
         body,
     )
     x = np.random.default_rng(1).integers(-2, 3, (rows, columns)).astype(float)
-    (y,) = run(source, {"x": (kind, x)}, [kind], *WHERE)
+    (y,) = run(source, {"x": (kind, x)}, [kind], *HOPPER)
     expected = x
     for _ in range(2):
         largest = expected.max(axis=1, keepdims=True)
@@ -457,5 +455,5 @@ def test_conversions_between_operands(kind, vector):
         body,
     )
     x = np.random.default_rng(1).integers(-4, 5, (32, 64)).astype(float)
-    (y,) = run(source, {"x": (kind, x), "other": (kind, x)}, ["f32"], *WHERE)
+    (y,) = run(source, {"x": (kind, x), "other": (kind, x)}, ["f32"], *HOPPER)
     assert np.array_equal(y, x @ x.T)

@@ -7,7 +7,7 @@ finds races and waits that are missing, or on a GPU."""
 import random
 
 import pytest
-from runner import target
+from runner import HOPPER
 from test_dots import EPILOGUES, MLP, PACKED, Product, check
 from test_streamed_factors import Case
 
@@ -32,7 +32,6 @@ func.func @f(%x: tensor<?x72xbf16>, %w: tensor<136x72xbf16>, %u: tensor<136x72xb
   return %3, %0 : tensor<?x136xbf16>, tensor<?x136xf32>
 }
 """
-WHERE = ("--emulate", "--target=sm_90a") if target() == "host" else ()
 
 
 class Boxed(Product):
@@ -57,7 +56,7 @@ class Boxed(Product):
 def test_random_products(seed):
     product = Boxed(seed)
     grad = ["--grad"] if seed % 3 == 0 else []
-    check(product.source(), *product.shapes(), *grad, *WHERE)
+    check(product.source(), *product.shapes(), *grad, *HOPPER)
 
 
 @pytest.mark.parametrize("output", ["f32", "bf16"])
@@ -67,7 +66,7 @@ def test_loops_over_parts(output):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(EPILOGUES, "long", LONG)
         source = product.source()
-    check(source, *product.shapes(), *WHERE)
+    check(source, *product.shapes(), *HOPPER)
 
 
 @pytest.mark.long(every=5)
@@ -82,7 +81,7 @@ def test_loops_over_parts(output):
 )
 @pytest.mark.parametrize("grad", [(), ("--grad",), ("--value-and-grad",)])
 def test_functions(source, shape, grad):
-    check(source, f"--shape={shape}", *grad, *WHERE)
+    check(source, f"--shape={shape}", *grad, *HOPPER)
 
 
 @pytest.mark.parametrize("columns", [8, 9])
@@ -98,7 +97,7 @@ func.func @f(%x: tensor<?x64xbf16>, %w: tensor<?x64xbf16>) -> tensor<?x?xbf16> {
 """
     for rows in (1, 3):
         shapes = f"--shape=x={rows}x64", f"--shape=w={columns}x64"
-        check(source, *shapes, *place, *WHERE)
+        check(source, *shapes, *place, *HOPPER)
 
 
 SCHEDULES = [
@@ -116,9 +115,9 @@ SCHEDULES = [
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_schedules(schedule):
     pinned = f"--schedule=#tile.matmul<{schedule}>"
-    check(SEVERAL, "--shape=x=300x72", pinned, *WHERE)
+    check(SEVERAL, "--shape=x=300x72", pinned, *HOPPER)
     product = Boxed(5)
-    check(product.source(), *product.shapes(), pinned, *WHERE)
+    check(product.source(), *product.shapes(), pinned, *HOPPER)
 
 
 @pytest.mark.long(every=3)
@@ -127,4 +126,4 @@ def test_streamed_factors(seed):
     case = Case(1000 + seed)
     if case.element not in ("bf16", "f16"):
         pytest.skip("products of 16 bits have roles")
-    check(case.source, *case.shapes(), *(["--grad"] if seed % 4 == 0 else []), *WHERE)
+    check(case.source, *case.shapes(), *(["--grad"] if seed % 4 == 0 else []), *HOPPER)

@@ -5,11 +5,10 @@ at a time and floats the rest, against what they mean in float64 (tile-run --che
 the emulator, or on a GPU."""
 
 import pytest
-from runner import target
+from runner import HOPPER
 from test_dots import check
 from test_small_products import SCALED
 
-WHERE = ("--emulate", "--target=sm_90a") if target() == "host" else ()
 ELEMENTS = ("f8E4M3FN", "f8E5M2")
 
 #: Products of two weights, with the scale of a tensor, rounded to 8 bits.
@@ -64,7 +63,7 @@ func.func @f(%x: tensor<3x?x{k}x{e}>, %w: tensor<3x{n}x{k}x{e}>) -> tensor<?x{n}
 def test_scaled_products(element, rows, n, k):
     """Rows that end within tiles, a part of a step, and several steps."""
     source = SCALED.format(e=element, o="bf16", n=n, k=k)
-    check(source, f"--rows={rows}", *WHERE)
+    check(source, f"--rows={rows}", *HOPPER)
 
 
 @pytest.mark.long(every=3)
@@ -75,8 +74,8 @@ def test_two_types(a, b, n, k, grad):
     """On warpgroups, on warps where rows are no multiple of 16 bytes, by threads where
     there are no such tensor cores, and on the host."""
     source = MIXED.format(a=a, b=b, n=n, k=k)
-    check(source, "--rows=70", *grad, *WHERE)
-    if WHERE:
+    check(source, "--rows=70", *grad, *HOPPER)
+    if HOPPER:
         check(source, "--rows=9", "--emulate", "--target=sm_80", *grad)
         check(source, "--rows=9", *grad)
 
@@ -84,22 +83,22 @@ def test_two_types(a, b, n, k, grad):
 @pytest.mark.parametrize("n, place", [(17, ()), (16, ("--offset=1",))])
 def test_what_boxes_do_not_take(n, place):
     source = SCALED.format(e="f8E4M3FN", o="f8E5M2", n=n, k=48)
-    check(source, "--rows=9", *place, *WHERE)
+    check(source, "--rows=9", *place, *HOPPER)
 
 
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_two_weights(element):
-    check(GATED.format(e=element, n=144, k=160), "--rows=200", *WHERE)
+    check(GATED.format(e=element, n=144, k=160), "--rows=200", *HOPPER)
 
 
 @pytest.mark.parametrize("weights", [1, 2])
 def test_batches(weights):
     source = BATCHED.format(e="f8E4M3FN", weights=weights, n=72, k=176)
-    check(source, "--shape=x=2x67x176", "--shape=r=2x67x72", *WHERE)
+    check(source, "--shape=x=2x67x176", "--shape=r=2x67x72", *HOPPER)
 
 
 def test_sums_over_a_batch():
-    check(SUMMED.format(e="f8E5M2", n=68, k=144), "--shape=x=3x70x144", *WHERE)
+    check(SUMMED.format(e="f8E5M2", n=68, k=144), "--shape=x=3x70x144", *HOPPER)
 
 
 SCHEDULES = [
@@ -118,4 +117,4 @@ SCHEDULES = [
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_schedules(schedule):
     source = SCALED.format(e="f8E4M3FN", o="bf16", n=264, k=272)
-    check(source, "--rows=150", f"--schedule=#tile.matmul<{schedule}>", *WHERE)
+    check(source, "--rows=150", f"--schedule=#tile.matmul<{schedule}>", *HOPPER)

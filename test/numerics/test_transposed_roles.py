@@ -10,12 +10,10 @@ import subprocess
 
 import pytest
 
-from runner import find_tool, target, tensor
+from runner import HOPPER, find_tool, tensor
 from test_dots import check
 from test_streamed_factors import BETWEEN, MASKED
 
-ARCHITECTURE = "sm_90a"
-WHERE = ("--emulate", f"--target={ARCHITECTURE}") if target() == "host" else ()
 #: What bends the scores %z to %y.
 CAPPED = """%t = math.tanh %z : {s}
   %limit = arith.constant 1.5 : f32
@@ -73,7 +71,7 @@ def find_transposed(source):
     """The schedules of kernels that sum over the rows of factors that they compute."""
     tilec = os.path.join(os.path.dirname(find_tool()), "tilec")
     done = subprocess.run(
-        [tilec, "-", "--grad", "--emit=scheduled", f"--target={ARCHITECTURE}"],
+        [tilec, "-", "--grad", "--emit=scheduled", "--target=sm_90a"],
         input=source,
         capture_output=True,
         text=True,
@@ -91,7 +89,7 @@ def check_roles(source, *arguments):
     schedules = find_transposed(source)
     assert schedules
     assert all("roles = 2" in schedule for schedule in schedules), schedules
-    check(source, "--grad", *arguments, *WHERE)
+    check(source, "--grad", *arguments, *HOPPER)
 
 
 @pytest.mark.long(every=3)
@@ -138,7 +136,7 @@ def test_rows_that_boxes_do_not_take():
     schedules = find_transposed(source)
     assert schedules
     assert all("roles" not in schedule for schedule in schedules), schedules
-    check(source, "--grad", *shapes((71, 60), (139, 60)), *WHERE)
+    check(source, "--grad", *shapes((71, 60), (139, 60)), *HOPPER)
 
 
 @pytest.mark.long(every=3)
@@ -149,7 +147,7 @@ def test_rows_that_boxes_do_not_take():
 def test_schedules(schedule):
     pinned = f"--schedule=#tile.matmul<{schedule}>"
     source = attention(64, masked=True)
-    check(source, "--grad", *shapes((171, 64), (133, 64)), pinned, *WHERE)
+    check(source, "--grad", *shapes((171, 64), (133, 64)), pinned, *HOPPER)
 
 
 @pytest.mark.parametrize("place", [(), ("--gap=3",)])
@@ -168,4 +166,4 @@ func.func @f(%q: {q}, %k: {q}, %dy: {q}, %l: {r}) -> tensor<?x64xf32> {{
 """
     sizes = {"q": "171x64", "k": "139x64", "dy": "171x64", "l": "171x1"}
     given = [f"--shape={name}={size}" for name, size in sizes.items()]
-    check(source, *given, *place, *WHERE)
+    check(source, *given, *place, *HOPPER)

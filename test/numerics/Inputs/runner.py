@@ -28,6 +28,10 @@ def target():
     return os.environ.get("BASTILE_TEST_TARGET", "host")
 
 
+#: How tests of what only Hopper has run tile-run.
+HOPPER = ("--emulate", "--target=sm_90a") if target() == "host" else ()
+
+
 def skip_wide_tiles(done, arguments):
     """Skips a test whose schedule is for hosts with longer vectors than this one's: a
     tile of the same columns has more of short ones."""

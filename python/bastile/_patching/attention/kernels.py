@@ -160,12 +160,13 @@ def attention(module, query, key, value, attention_mask=None, *operands, **named
     """Attention by the name ``attn_implementation="bastile"``."""
     reason = cannot(named)
     if isinstance(attention_mask, Mask) and not attention_mask.fits(query, key):
-        of = " queries and {} keys".format
-        queries, keys = attention_mask.lengths
+        lengths = "{} queries and {} keys"
+        mask_of = lengths.format(*attention_mask.lengths)
+        attention_of = lengths.format(query.shape[2], key.shape[2])
         raise RuntimeError(
-            f"{type(module).__name__}: the mask is of {queries}{of(keys)}, and attention "
-            f"of {query.shape[2]}{of(key.shape[2])}: a layer that changes them between "
-            "needs attn_implementation='eager'"
+            f"{type(module).__name__}: the mask is of {mask_of}, and attention of "
+            f"{attention_of}: a layer that changes them between needs "
+            "attn_implementation='eager'"
         )
     if reason is None and not operands:
         return run(attention_mask, module, query, key, value, named)
@@ -280,24 +281,27 @@ def _is_known(model, implementation):
     return found[implementation]
 
 
+def _forward_of(cls):
+    """The forward that a class came with; None where that is PyTorch's."""
+    if code.own_forward(cls) is None:
+        return None
+    return inspect.unwrap(kind.original_of(cls, "forward"))
+
+
 @functools.cache
 def _asks_for_tensors(cls):
     """Whether a forward asks if something is a tensor, and so may do something else with a
     `Mask` than with the tensor that it stands for."""
-    if code.own_forward(cls) is None:
-        return False
-    forward = inspect.unwrap(kind.original_of(cls, "forward"))
-    return {"isinstance", "Tensor"} <= code.names_in(forward)
+    forward = _forward_of(cls)
+    return forward is not None and {"isinstance", "Tensor"} <= code.names_in(forward)
 
 
 @functools.cache
 def _eager_of(cls):
     """The function that computes attention for a class of layers that asks Transformers'
     registry; None for other classes."""
-    if code.own_forward(cls) is None:
-        return None
-    forward = inspect.unwrap(kind.original_of(cls, "forward"))
-    if not {_REGISTRY, "get_interface"} <= code.names_in(forward):
+    forward = _forward_of(cls)
+    if forward is None or not {_REGISTRY, "get_interface"} <= code.names_in(forward):
         return None
     scope = forward.__globals__
     if scope.get(_REGISTRY) is not ALL_ATTENTION_FUNCTIONS:
