@@ -127,6 +127,9 @@ private:
     }
     if (hasApproximation(op) && !getElementTypeOrSelf(op->getResult(0)).isF64())
       return functions.push_back(op);
+    // Products keep their numbers in registers.
+    if (isa<tile::WgmmaOp, tile::WgmmaFenceOp, tile::WgmmaWaitOp>(op))
+      return;
     // Atomic additions, and any other op that takes numbers out of the kernel.
     bool takesFloats = llvm::any_of(op->getOperandTypes(), [](Type type) {
       return isa<FloatType>(getElementTypeOrSelf(type));
@@ -177,6 +180,8 @@ private:
     // logarithm, as small as that of rounding the operand.
     if (!isExact && isa<math::LogOp, math::Log2Op>(op))
       return;
+    if (isa<tile::WgmmaFenceOp, tile::WgmmaWaitOp>(op))
+      return add(op->getOperand(result.getResultNumber()));
     if (op->getNumRegions() == 0) {
       // An op of many results, such as a product, has as many operands.
       if (followed.insert(op).second)

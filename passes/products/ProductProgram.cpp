@@ -174,8 +174,9 @@ void ProgramBuilder::buildSweep(int64_t sweep) {
         };
         return loop.build(initial, [&](ValueRange before) {
           SmallVector<Value> after =
-              sums.combine(before, [&](tile::DotOp dot, Value left, Value sum) {
-                return loop.addProducts(dot, left, sum);
+              sums.combine(before, [&](const StepProduct &product) {
+                return loop.addProducts(product.dot, product.left,
+                                        sums.rescale(product, product.before));
               });
           for (auto [index, value] : stored)
             emitStore(index, emitter.emit(value, true));

@@ -29,9 +29,11 @@ public:
   /// run at the same time, or one after the other, share what they read of both
   /// operands in the cache.
   void findPlace(mlir::Value number, mlir::Value blockRow = mlir::Value());
-  /// The same where a program has all columns, with the first rows of all
-  /// matrices ahead of any others, or the last ones.
-  void findPlaceOfRows(mlir::Value number, bool lastFirst);
+  /// The same where a program has all columns and takes `bytes` for each
+  /// element along k: with the first rows of several matrices ahead of any
+  /// others, or the last ones. The cache holds what these matrices have along
+  /// k, which programs read again for each tile of rows.
+  void findPlaceOfRows(mlir::Value number, bool lastFirst, int64_t bytes);
 
   /// The dimensions of the batch over which products are added up.
   llvm::SmallVector<mlir::StringAttr> getSummedBatch();
@@ -49,6 +51,11 @@ public:
                                                 mlir::Value end,
                                                 mlir::ValueRange initial,
                                                 Body body);
+
+  /// Builds the one step `number` along k, whose values are the result.
+  llvm::SmallVector<mlir::Value>
+  buildStep(mlir::Value number,
+            llvm::function_ref<llvm::SmallVector<mlir::Value>()> body);
 
   mlir::Value constant(int64_t value) { return emitter.constant(value); }
   mlir::Block &getBody() const {
@@ -73,6 +80,7 @@ private:
   mlir::DictionaryAttr getParts();
   llvm::SmallVector<mlir::StringAttr> getBatch();
   void findMatrix(mlir::Value number);
+  mlir::Value countCachedMatrices(mlir::Value matrices, int64_t bytes);
 
   const llvm::SetVector<mlir::Attribute> names;
   llvm::SmallVector<mlir::Type> types;

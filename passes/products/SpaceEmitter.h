@@ -100,7 +100,8 @@ public:
   /// place in the batch, by the name of the dimension.
   mlir::Value row, column, stream;
   llvm::MapVector<mlir::Attribute, mlir::Value> batch;
-  /// The loop over k, while the program is inside of it.
+  /// The loop over k, or the first op of its first step, while the program is
+  /// inside of it.
   mlir::Operation *loop = nullptr;
   /// Emits the product of an inner `tile.dot` in the loop.
   std::function<mlir::Value(tile::DotOp)> emitInner;

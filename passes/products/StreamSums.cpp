@@ -135,9 +135,20 @@ void StreamSums::mapTerms(const FollowingSum &sum, const Step &step) {
                                                   true));
 }
 
+/// What is rounded to `value`, if that is nothing but the left factor of
+/// products: a program rounds it once it needs the registers. Otherwise
+/// `value`.
+static Value getUnrounded(Value value) {
+  auto rounding = value.getDefiningOp<arith::TruncFOp>();
+  const bool isFactor = llvm::all_of(value.getUses(), [](OpOperand &use) {
+    return isa<tile::DotOp>(use.getOwner()) && use.getOperandNumber() == 0;
+  });
+  return rounding && isFactor ? rounding.getIn() : value;
+}
+
 /// The tile of what `op` sums in this step.
 Value StreamSums::emitTerms(Operation *op, const FollowingSum *sum) {
-  Value tile = emitter.emit(op->getOperand(0), true);
+  Value tile = emitter.emit(getUnrounded(op->getOperand(0)), true);
   if (sum && isReadByPowers(*sum))
     return tile;
   return emitter.maskEnd(tile, getKind(op));
@@ -165,19 +176,20 @@ SmallVector<Value> StreamSums::combine(ValueRange before,
   SmallVector<Value> after;
   for (auto [index, op] : llvm::enumerate(ops)) {
     const FollowingSum *sum = following.lookup(op);
-    Value old = before[index];
+    Value old = before[index], factor;
     if (sum) {
       const Step &step = getStep(*sum, before, after);
       mapTerms(*sum, step);
-      old = scale(old, step.scale);
+      factor = step.scale;
     }
-    auto dot = dyn_cast<tile::DotOp>(op);
-    if (dot) {
+    if (auto dot = dyn_cast<tile::DotOp>(op)) {
       Value left =
           KernelSpace::isLeftComputed(dot) ? emitTerms(op, sum) : Value();
-      after.push_back(addProducts(dot, left, old));
+      after.push_back(addProducts({dot, left, old, factor, after}));
       continue;
     }
+    if (factor)
+      old = scale(old, factor);
     Value terms = emitTerms(op, sum);
     // Powers of what lies beyond the end of k are 0 once x is minus infinity.
     for (Operation *other : ops)

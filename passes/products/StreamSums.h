@@ -20,12 +20,23 @@
 
 namespace bastile {
 
+/// A product of a step of the loop.
+struct StepProduct {
+  tile::DotOp dot;
+  /// The tile of a streamed left factor, null for one in memory.
+  mlir::Value left;
+  /// What the steps before have added up, and the number of each row that makes
+  /// it relative to this step's maximum; null if it follows none.
+  mlir::Value before, factor;
+  /// The accumulators behind this step that came ahead of the product.
+  mlir::ValueRange done;
+};
+
 class StreamSums {
 public:
-  /// Adds to a sum the products of a streamed left factor, or of one in memory,
-  /// which is null.
-  using AddProducts = llvm::function_ref<mlir::Value(
-      tile::DotOp dot, mlir::Value left, mlir::Value sum)>;
+  /// Returns the accumulator of a product behind a step.
+  using AddProducts =
+      llvm::function_ref<mlir::Value(const StepProduct &product)>;
 
   StreamSums(mlir::ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,
              const FollowingSums &following)
@@ -39,6 +50,11 @@ public:
   /// The accumulators behind a step of the loop that began with `before`.
   llvm::SmallVector<mlir::Value> combine(mlir::ValueRange before,
                                          AddProducts addProducts);
+  /// `sum`, which is relative to the step before `product`, relative to its
+  /// own.
+  mlir::Value rescale(const StepProduct &product, mlir::Value sum) {
+    return product.factor ? scale(sum, product.factor) : sum;
+  }
   /// Makes what the accumulators were behind the loop the tiles of the ops.
   void finish(mlir::ValueRange totals);
 

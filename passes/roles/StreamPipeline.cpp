@@ -9,19 +9,33 @@
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/products/Boxes.h"
-#include "passes/products/StreamSums.h"
 #include "passes/schedule/MatmulRules.h"
 
 using namespace mlir;
 using namespace bastile;
 
-/// The products whose results are streamed.
+static bool isOfOneColumn(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getDimSize(1) == 1;
+}
+
+/// The products whose results are streamed, in the order in which what `body`
+/// returns needs them, operand by operand.
 static SmallVector<tile::DotOp> getInnerDots(const ProgramFrame &frame) {
-  SmallVector<tile::DotOp> dots;
-  for (auto dot : frame.getBody().getOps<tile::DotOp>())
-    if (frame.space.isInner(dot))
-      dots.push_back(dot);
-  return dots;
+  SetVector<Operation *> dots;
+  DenseSet<Operation *> seen;
+  std::function<void(Value)> visit = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      return;
+    for (Value operand : getValueOperands(op))
+      visit(operand);
+    if (auto dot = dyn_cast<tile::DotOp>(op); dot && frame.space.isInner(dot))
+      dots.insert(dot);
+  };
+  for (Value result : frame.getBody().getTerminator()->getOperands())
+    visit(result);
+  return llvm::map_to_vector(
+      dots, [](Operation *dot) { return cast<tile::DotOp>(dot); });
 }
 
 /// The factors of inner products `dots` that have the rows of their tiles, or
@@ -93,7 +107,8 @@ StreamPipeline::Longest StreamPipeline::findLongest() const {
 
 void StreamPipeline::findPlace(Value tile, Value blockRow) {
   if (isUneven())
-    frame.findPlaceOfRows(tile, longest == Longest::Last);
+    frame.findPlaceOfRows(tile, longest == Longest::Last,
+                          getStepBytes() / frame.extents.streamed);
   else
     frame.findPlace(tile, blockRow);
 }
@@ -102,29 +117,33 @@ void StreamPipeline::findPlace(Value tile, Value blockRow) {
 // The roles
 //===----------------------------------------------------------------------===//
 
-/// Builds `body`, which carries values, for the steps of a tile that its mask
-/// leaves, of all matrices whose products it adds up.
-SmallVector<Value> StreamPipeline::buildOverSteps(ValueRange initial,
-                                                  ProgramFrame::Body body) {
-  return frame.buildOverBatch(
-      frame.getSummedBatch(), initial, [&](ValueRange before) {
-        const StepRange range =
-            emitStepRange(builder, frame.emitter, frame.space, visited);
-        return frame.buildOverSteps(range.first, range.end, before, body);
-      });
+/// The steps of a tile that its mask leaves. The first one stands ahead of the
+/// loop where inner products run ahead, and is computed in any case.
+StepRange StreamPipeline::emitRange() {
+  StepRange range = emitStepRange(builder, frame.emitter, frame.space, visited);
+  if (runsAhead())
+    range.end = arith::MaxUIOp::create(
+        builder, range.end,
+        arith::AddIOp::create(builder, range.first, frame.constant(1)));
+  return range;
 }
 
 Value StreamPipeline::copy(Value at, Value turn) {
   whole.copy(turn);
-  return buildOverSteps(
-             at,
-             [&](ValueRange before) -> SmallVector<Value> {
-               Value step = before.front();
-               inner.copy(step);
-               if (outer)
-                 outer->copy(step);
-               return {arith::AddIOp::create(builder, step, frame.constant(1))};
-             })
+  auto copyStep = [&](ValueRange before) -> SmallVector<Value> {
+    Value step = before.front();
+    inner.copy(step);
+    if (outer)
+      outer->copy(step);
+    return {arith::AddIOp::create(builder, step, frame.constant(1))};
+  };
+  return frame
+      .buildOverBatch(frame.getSummedBatch(), at,
+                      [&](ValueRange before) {
+                        const StepRange range = emitRange();
+                        return frame.buildOverSteps(range.first, range.end,
+                                                    before, copyStep);
+                      })
       .front();
 }
 
@@ -148,23 +167,114 @@ Value StreamPipeline::compute(Value at, Value turn) {
   SmallVector<Value> initial = streamSums.createInitial();
   initial.push_back(at);
   frame.emitter.emitInner = [&](tile::DotOp dot) { return emitInner(dot); };
-  SmallVector<Value> totals = buildOverSteps(initial, [&](ValueRange before) {
-    number = before.back();
-    emitNumbersOfRows();
-    innerLeft = innerDots.size();
-    outerLeft = frame.space.getDots().size();
-    SmallVector<Value> after = streamSums.combine(
-        before.drop_back(), [&](tile::DotOp dot, Value left, Value sum) {
-          return addProducts(dot, left, sum);
-        });
-    after.push_back(arith::AddIOp::create(builder, number, frame.constant(1)));
-    return after;
-  });
+  SmallVector<Value> totals = frame.buildOverBatch(
+      frame.getSummedBatch(), initial, [&](ValueRange before) {
+        return runsAhead() ? computeStepsAhead(streamSums, before)
+                           : computeSteps(streamSums, before);
+      });
   frame.emitter.emitInner = nullptr;
   whole.release(turn);
   Value next = totals.pop_back_val();
   streamSums.finish(totals);
   return next;
+}
+
+/// Computes all products of a step in the step. `initial` and the result are
+/// the accumulators and a number of steps.
+SmallVector<Value> StreamPipeline::computeSteps(StreamSums &streamSums,
+                                                ValueRange initial) {
+  const StepRange range = emitRange();
+  return frame.buildOverSteps(
+      range.first, range.end, initial, [&](ValueRange before) {
+        beginStep(before.back());
+        SmallVector<Value> after = streamSums.combine(
+            before.drop_back(), [&](const StepProduct &product) {
+              return addProducts(product.dot, product.left,
+                                 streamSums.rescale(product, product.before));
+            });
+        after.push_back(
+            arith::AddIOp::create(builder, number, frame.constant(1)));
+        return after;
+      });
+}
+
+/// The same with the products of a step in the step behind it, or behind the
+/// loop. The loop carries the left factors of the step before.
+SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
+                                                     ValueRange initial) {
+  const size_t numSums = initial.size() - 1;
+  const bool takesTurns = frame.schedule.getDotWarps() > 4;
+  const StepRange range = emitRange();
+  SmallVector<Value> carried = frame.buildStep(range.first, [&]() {
+    beginStep(initial.back());
+    return computeFactors(streamSums, initial.drop_back(), {});
+  });
+  Value one = frame.constant(1);
+  carried.push_back(arith::AddIOp::create(builder, number, one));
+  carried = frame.buildOverSteps(
+      arith::AddIOp::create(builder, range.first, one), range.end, carried,
+      [&](ValueRange before) {
+        if (takesTurns)
+          tile::TakeTurnOp::create(builder);
+        beginStep(before.back());
+        Value last = arith::SubIOp::create(builder, number, one);
+        SmallVector<Value> products =
+            beginProducts(last, before.take_front(numSums),
+                          before.drop_front(numSums).drop_back());
+        if (takesTurns)
+          tile::PassTurnOp::create(builder);
+        SmallVector<Value> after =
+            computeFactors(streamSums, before.take_front(numSums), products);
+        outer->release(last);
+        after.push_back(arith::AddIOp::create(builder, number, one));
+        return after;
+      });
+  Value next = carried.pop_back_val();
+  Value last = arith::SubIOp::create(builder, next, one);
+  SmallVector<Value> products =
+      beginProducts(last, ArrayRef(carried).take_front(numSums),
+                    ArrayRef(carried).drop_front(numSums));
+  carried.truncate(numSums);
+  const Value *product = products.begin();
+  for (auto [index, op] : llvm::enumerate(sums))
+    if (isa<tile::DotOp>(op)) {
+      --running;
+      carried[index] = waitForSum(builder, *product++, running);
+    }
+  outer->release(last);
+  carried.push_back(next);
+  return carried;
+}
+
+/// The accumulators behind a step whose inner products have begun, without its
+/// own products, and the left factors of these. `products` are those of the
+/// step before, of which `before` has only what was added up ahead of them.
+/// They may run until the left factors are there, and read the registers of the
+/// factors before: so no factor is rounded ahead of the wait.
+SmallVector<Value> StreamPipeline::computeFactors(StreamSums &streamSums,
+                                                  ValueRange before,
+                                                  ArrayRef<Value> products) {
+  SmallVector<Value> factors;
+  SmallVector<Value> after =
+      streamSums.combine(before, [&](const StepProduct &product) {
+        Value left = product.left, sum = product.before;
+        if (!products.empty()) {
+          Value pending = products[factors.size()];
+          SmallVector<Value> ahead{left};
+          llvm::copy_if(product.done, std::back_inserter(ahead), isOfOneColumn);
+          SmallVector<Type> types{
+              cast<tile::PendingType>(pending.getType()).getTile()};
+          llvm::append_range(types, ValueRange(ahead).getTypes());
+          auto wait = tile::WaitDotsOp::create(
+              builder, types, static_cast<int64_t>(--running), pending, ahead);
+          sum = streamSums.rescale(product, wait.getResult(0));
+          left = wait.getResult(1);
+        }
+        factors.push_back(frame.emitter.roundLeft(product.dot, left));
+        return sum;
+      });
+  llvm::append_range(after, factors);
+  return after;
 }
 
 //===----------------------------------------------------------------------===//
@@ -191,37 +301,69 @@ void StreamPipeline::beginInner(tile::DotOp dot) {
       ArrayRef<int64_t>{dot.getContract()[rows], dot.getContract()[others]});
 }
 
+/// Makes `newNumber` the step that is computed. Inner products that run ahead
+/// begin at once.
+void StreamPipeline::beginStep(Value newNumber) {
+  number = newNumber;
+  emitNumbersOfRows();
+  innerLeft = innerDots.size();
+  outerLeft = frame.space.getDots().size();
+  pending = std::numeric_limits<size_t>::max();
+  if (!runsAhead())
+    return;
+  inner.await(number);
+  begun.clear();
+  for (tile::DotOp dot : innerDots)
+    beginInner(dot);
+}
+
 /// The first inner product of a transposed factor that is read begins the other
 /// ones behind it: tensor cores multiply for these while threads compute of it.
 Value StreamPipeline::emitInner(tile::DotOp dot) {
-  if (innerLeft == innerDots.size()) {
+  if (!runsAhead() && innerLeft == innerDots.size()) {
     inner.await(number);
     begun.clear();
-  }
-  const bool isFirst = begun.empty();
-  if (!begun.contains(dot))
     beginInner(dot);
-  if (isFirst && frame.space.isTransposed())
     for (tile::DotOp other : innerDots)
       if (!begun.contains(other))
         beginInner(other);
+  }
   const auto *it = begun.find(dot);
-  Value tile = waitForSum(builder, it->second, begun.end() - it - 1);
+  Value tile = waitForSum(builder, it->second, begun.end() - it - 1 + running);
   if (--innerLeft == 0 && (!sharesInner() || outerLeft == 0))
     inner.release(number);
   return tile;
 }
 
+/// Begins the product `dot` of `left`, which is added to `sum`.
+Value StreamPipeline::beginProduct(tile::DotOp dot, Value left, Value sum) {
+  auto pending = tile::PendingType::get(builder.getContext(),
+                                        cast<RankedTensorType>(sum.getType()));
+  Value begun = tile::BeginDotsOp::create(builder, pending, sum);
+  return tile::DotOp::create(builder, pending, left, getRight(dot), begun,
+                             ArrayRef<int64_t>{1, dot.getContract()[1]});
+}
+
+/// Begins the products of step `last`, with what was added up ahead of it and
+/// its left factors, in the order of the sums.
+SmallVector<Value> StreamPipeline::beginProducts(Value last, ValueRange before,
+                                                 ValueRange factors) {
+  outer->await(last);
+  SmallVector<Value> products;
+  for (auto [index, op] : llvm::enumerate(sums))
+    if (auto dot = dyn_cast<tile::DotOp>(op))
+      products.push_back(
+          beginProduct(dot, factors[products.size()], before[index]));
+  running = products.size();
+  return products;
+}
+
+/// Adds to `sum` the product of this step.
 Value StreamPipeline::addProducts(tile::DotOp dot, Value left, Value sum) {
   left = frame.emitter.roundLeft(dot, left);
   if (outer && outerLeft == frame.space.getDots().size())
     outer->await(number);
-  auto pending = tile::PendingType::get(builder.getContext(),
-                                        cast<RankedTensorType>(sum.getType()));
-  Value begun = tile::BeginDotsOp::create(builder, pending, sum);
-  Value more = tile::DotOp::create(builder, pending, left, getRight(dot), begun,
-                                   ArrayRef<int64_t>{1, dot.getContract()[1]});
-  Value total = waitForSum(builder, more);
+  Value total = waitForSum(builder, beginProduct(dot, left, sum));
   if (--outerLeft == 0) {
     if (outer)
       outer->release(number);

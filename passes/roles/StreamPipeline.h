@@ -10,17 +10,23 @@
 // step's keys are free long before its values. While one warpgroup computes
 // powers, the tensor cores multiply for another one.
 //
+// A warpgroup runs a step ahead: it begins the inner products of a step, and
+// behind them the products of the step before. While these run, it computes the
+// factors of the products that come next. Warpgroups take turns in beginning
+// products, so that one computes while another one's products run.
+//
 // In its gradients of keys and values, factors are transposed: the keys and the
 // values are copied once, and the queries in steps. Both kinds of products read
-// these, and so find them in the same stages.
+// these, and so find them in the same stages. A step ahead would hold two
+// stages at a time, and leave none to copy to.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PASSES_ROLES_STREAMPIPELINE_H
 #define BASTILE_PASSES_ROLES_STREAMPIPELINE_H
 
-#include "passes/analysis/FollowingSums.h"
 #include "passes/products/MaskBounds.h"
+#include "passes/products/StreamSums.h"
 #include "passes/roles/BoxStages.h"
 #include "passes/roles/TilePipeline.h"
 
@@ -48,13 +54,30 @@ private:
   Longest findLongest() const;
   /// Whether products of both kinds read what is copied for inner ones.
   bool sharesInner() const { return !shared.empty(); }
+  /// Whether inner products run a step ahead of the others.
+  bool runsAhead() const { return !frame.space.isTransposed(); }
+  /// The bytes that are copied for a step.
+  int64_t getStepBytes() const {
+    return inner.getStageBytes() + (outer ? outer->getStageBytes() : 0);
+  }
+  StepRange emitRange();
   mlir::Value getRight(tile::DotOp dot) const;
   void beginInner(tile::DotOp dot);
   void emitNumbersOfRows();
   mlir::Value emitInner(tile::DotOp dot);
+  void beginStep(mlir::Value newNumber);
+  mlir::Value beginProduct(tile::DotOp dot, mlir::Value left, mlir::Value sum);
+  llvm::SmallVector<mlir::Value> beginProducts(mlir::Value last,
+                                               mlir::ValueRange before,
+                                               mlir::ValueRange factors);
   mlir::Value addProducts(tile::DotOp dot, mlir::Value left, mlir::Value sum);
-  llvm::SmallVector<mlir::Value> buildOverSteps(mlir::ValueRange initial,
-                                                ProgramFrame::Body body);
+  llvm::SmallVector<mlir::Value>
+  computeFactors(StreamSums &streamSums, mlir::ValueRange before,
+                 llvm::ArrayRef<mlir::Value> products);
+  llvm::SmallVector<mlir::Value> computeSteps(StreamSums &streamSums,
+                                              mlir::ValueRange initial);
+  llvm::SmallVector<mlir::Value> computeStepsAhead(StreamSums &streamSums,
+                                                   mlir::ValueRange initial);
 
   ProgramFrame &frame;
   mlir::ImplicitLocOpBuilder &builder;
@@ -76,6 +99,10 @@ private:
   mlir::Value number;
   llvm::MapVector<mlir::Operation *, mlir::Value> begun;
   size_t innerLeft = 0, outerLeft = 0;
+  /// How many products of the step before run behind the inner ones.
+  size_t running = 0;
+  /// How many groups of products the last wait of the step has left running.
+  size_t pending = 0;
 };
 
 } // namespace bastile

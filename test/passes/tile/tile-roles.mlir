@@ -109,7 +109,9 @@ func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512
 // Where the left factor is computed, the rows of inner products are copied once
 // for a tile, those of the next tile ahead of time, and both right factors have
 // stages of their own. Three warpgroups
-// have 64 rows each.
+// have 64 rows each. Behind the first step, inner products run ahead of the
+// products of the step before, which are there once the powers are, and ahead of
+// their rounding. Those of the last step stand behind the loop.
 // CHECK-LABEL: tile.program @attention_kernel(
 // CHECK-SAME:      schedule = #tile.matmul<rows = 192, columns = 64, depth = 128, threads = 512, vector = 2, stages = 2, roles = 2, cluster = 1>
 // CHECK:         %[[Q:.*]] = tile.buffer {offset = 0 : i64} : memref<2x192x64xbf16
@@ -122,16 +124,28 @@ func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512
 // CHECK:             tile.copy_box {{.*}} to %[[V]]
 // CHECK:         }, {
 // CHECK:           %[[ROWS:.*]] = tile.await {{.*}} of %[[Q]]
-// CHECK:           scf.for
-// CHECK:             %[[KEYS:.*]] = tile.await {{.*}} of %[[K]]
-// CHECK:             tile.dot %[[ROWS]], %[[KEYS]] contract [1, 1]
+// CHECK:             tile.dot %[[ROWS]], %{{.*}} contract [1, 1]
 // CHECK:             tile.wait_dots 0
+// CHECK:             %[[FIRST:.*]] = math.exp {{.*}} : tensor<192x128xf32
+// CHECK:             %[[FACTOR:.*]] = arith.truncf %[[FIRST]]
+// CHECK:           %[[SUMS:.*]]:5 = scf.for {{.*}} = %[[FACTOR]]
+// CHECK:             tile.take_turn
+// CHECK:             %[[KEYS:.*]] = tile.await {{.*}} of %[[K]]
+// CHECK:             %[[S:.*]] = tile.dot %[[ROWS]], %[[KEYS]] contract [1, 1]
+// CHECK:             %[[VALUES:.*]] = tile.await {{.*}} of %[[V]]
+// CHECK:             %[[O:.*]] = tile.dot %{{.*}}, %[[VALUES]], %{{.*}} contract [1, 0]
+// CHECK:             tile.pass_turn
+// CHECK:             tile.wait_dots 1 of %[[S]]
 // CHECK:             tile.arrive
 // CHECK:             tile.reduce max
-// CHECK:             math.exp
-// CHECK:             %[[P:.*]] = arith.truncf
-// CHECK:             %[[VALUES:.*]] = tile.await {{.*}} of %[[V]]
-// CHECK:             tile.dot %[[P]], %[[VALUES]], %{{.*}} contract [1, 0]
+// CHECK:             %[[P:.*]] = math.exp {{.*}} : tensor<192x128xf32
+// CHECK:             %[[TOTAL:.*]] = arith.addf {{.*}} : tensor<192x1xf32
+// CHECK:             %[[READY:.*]]:4 = tile.wait_dots 0 of %[[O]] after %[[P]], %{{.*}}, %[[TOTAL]]
+// CHECK:             arith.mulf %[[READY]]#0
+// CHECK:             arith.truncf %[[READY]]#1
+// CHECK:             tile.arrive
+// CHECK:           %[[VALUES:.*]] = tile.await {{.*}} of %[[V]]
+// CHECK:           tile.dot %[[SUMS]]#3, %[[VALUES]], %{{.*}} contract [1, 0]
 // CHECK:           tile.store_box
 func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tensor<?x?x64xbf16>) -> tensor<?x?x64xbf16> {
   %s = tile.dot %q, %k contract [1, 1] : tensor<?x?x64xbf16>, tensor<?x?x64xbf16> -> tensor<?x?x?xf32>
