@@ -98,6 +98,24 @@ tile.program @exp_wide(%p: !llvm.ptr<1>, %x: vector<4xf32>)
   tile.return
 }
 
+// What passes through a wait for products stays within the kernel: a number that
+// is rounded behind it may be approximate, though another one is not.
+// CHECK-LABEL: tile.program @exp_waited(
+// CHECK-NOT:     math.fma
+// CHECK:         "llvm.nvvm.ex2.approx.{{(ftz.)?}}f32"
+// CHECK:         tile.wgmma_wait
+// CHECK:         math.sqrt %{{[a-z0-9#]+}} : f32
+tile.program @exp_waited(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %x: f32, %y: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
+  %0 = math.exp %x : f32
+  %1:2 = tile.wgmma_wait 0 of %0, %y : f32, f32
+  %2 = math.sqrt %1#1 : f32
+  llvm.store %2, %q : f32, !llvm.ptr<1>
+  %3 = arith.truncf %1#0 : f32 to bf16
+  llvm.store %3, %p : bf16, !llvm.ptr<1>
+  tile.return
+}
+
 // A result that is stored under a mask is no less a result.
 // CHECK-LABEL: tile.program @exp_wide_masked(
 // CHECK:         math.fma
