@@ -118,13 +118,12 @@ void StreamPipeline::findPlace(Value tile, Value blockRow) {
 //===----------------------------------------------------------------------===//
 
 /// The steps of a tile that its mask leaves. The first one stands ahead of the
-/// loop where inner products run ahead, and is computed in any case.
+/// loop, and is computed in any case.
 StepRange StreamPipeline::emitRange() {
   StepRange range = emitStepRange(builder, frame.emitter, frame.space, visited);
-  if (runsAhead())
-    range.end = arith::MaxUIOp::create(
-        builder, range.end,
-        arith::AddIOp::create(builder, range.first, frame.constant(1)));
+  range.end = arith::MaxUIOp::create(
+      builder, range.end,
+      arith::AddIOp::create(builder, range.first, frame.constant(1)));
   return range;
 }
 
@@ -168,10 +167,8 @@ Value StreamPipeline::compute(Value at, Value turn) {
   initial.push_back(at);
   frame.emitter.emitInner = [&](tile::DotOp dot) { return emitInner(dot); };
   SmallVector<Value> totals = frame.buildOverBatch(
-      frame.getSummedBatch(), initial, [&](ValueRange before) {
-        return runsAhead() ? computeStepsAhead(streamSums, before)
-                           : computeSteps(streamSums, before);
-      });
+      frame.getSummedBatch(), initial,
+      [&](ValueRange before) { return computeSteps(streamSums, before); });
   frame.emitter.emitInner = nullptr;
   whole.release(turn);
   Value next = totals.pop_back_val();
@@ -179,33 +176,16 @@ Value StreamPipeline::compute(Value at, Value turn) {
   return next;
 }
 
-/// Computes all products of a step in the step. `initial` and the result are
-/// the accumulators and a number of steps.
+/// Computes the steps of a tile of one matrix, the products of a step in the
+/// step behind it, or behind the loop, which carries their left factors.
+/// `initial` and the result are the accumulators and a number of steps.
 SmallVector<Value> StreamPipeline::computeSteps(StreamSums &streamSums,
                                                 ValueRange initial) {
-  const StepRange range = emitRange();
-  return frame.buildOverSteps(
-      range.first, range.end, initial, [&](ValueRange before) {
-        beginStep(before.back());
-        SmallVector<Value> after = streamSums.combine(
-            before.drop_back(), [&](const StepProduct &product) {
-              return addProducts(product.dot, product.left,
-                                 streamSums.rescale(product, product.before));
-            });
-        after.push_back(
-            arith::AddIOp::create(builder, number, frame.constant(1)));
-        return after;
-      });
-}
-
-/// The same with the products of a step in the step behind it, or behind the
-/// loop. The loop carries the left factors of the step before.
-SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
-                                                     ValueRange initial) {
   const size_t numSums = initial.size() - 1;
   const bool takesTurns = frame.schedule.getDotWarps() > 4;
   const StepRange range = emitRange();
   SmallVector<Value> carried = frame.buildStep(range.first, [&]() {
+    emitNumbersOfRows();
     beginStep(initial.back());
     return computeFactors(streamSums, initial.drop_back(), {});
   });
@@ -214,6 +194,7 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
   carried = frame.buildOverSteps(
       arith::AddIOp::create(builder, range.first, one), range.end, carried,
       [&](ValueRange before) {
+        emitNumbersOfRows();
         if (takesTurns)
           tile::TakeTurnOp::create(builder);
         beginStep(before.back());
@@ -225,7 +206,7 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
           tile::PassTurnOp::create(builder);
         SmallVector<Value> after =
             computeFactors(streamSums, before.take_front(numSums), products);
-        outer->release(last);
+        releaseProducts(last);
         after.push_back(arith::AddIOp::create(builder, number, one));
         return after;
       });
@@ -241,7 +222,7 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
       --running;
       carried[index] = waitForSum(builder, *product++, running);
     }
-  outer->release(last);
+  releaseProducts(last);
   carried.push_back(next);
   return carried;
 }
@@ -301,36 +282,23 @@ void StreamPipeline::beginInner(tile::DotOp dot) {
       ArrayRef<int64_t>{dot.getContract()[rows], dot.getContract()[others]});
 }
 
-/// Makes `newNumber` the step that is computed. Inner products that run ahead
-/// begin at once.
+/// Makes `newNumber` the step that is computed, and begins its inner products.
 void StreamPipeline::beginStep(Value newNumber) {
   number = newNumber;
-  emitNumbersOfRows();
   innerLeft = innerDots.size();
-  outerLeft = frame.space.getDots().size();
   pending = std::numeric_limits<size_t>::max();
-  if (!runsAhead())
-    return;
   inner.await(number);
   begun.clear();
   for (tile::DotOp dot : innerDots)
     beginInner(dot);
 }
 
-/// The first inner product of a transposed factor that is read begins the other
-/// ones behind it: tensor cores multiply for these while threads compute of it.
+/// Waits for an inner product of the step.
 Value StreamPipeline::emitInner(tile::DotOp dot) {
-  if (!runsAhead() && innerLeft == innerDots.size()) {
-    inner.await(number);
-    begun.clear();
-    beginInner(dot);
-    for (tile::DotOp other : innerDots)
-      if (!begun.contains(other))
-        beginInner(other);
-  }
   const auto *it = begun.find(dot);
-  Value tile = waitForSum(builder, it->second, begun.end() - it - 1 + running);
-  if (--innerLeft == 0 && (!sharesInner() || outerLeft == 0))
+  pending = std::min<size_t>(pending, begun.end() - it - 1 + running);
+  Value tile = waitForSum(builder, it->second, pending);
+  if (--innerLeft == 0 && !sharesInner())
     inner.release(number);
   return tile;
 }
@@ -348,7 +316,10 @@ Value StreamPipeline::beginProduct(tile::DotOp dot, Value left, Value sum) {
 /// its left factors, in the order of the sums.
 SmallVector<Value> StreamPipeline::beginProducts(Value last, ValueRange before,
                                                  ValueRange factors) {
-  outer->await(last);
+  if (outer)
+    outer->await(last);
+  if (sharesInner())
+    inner.await(last);
   SmallVector<Value> products;
   for (auto [index, op] : llvm::enumerate(sums))
     if (auto dot = dyn_cast<tile::DotOp>(op))
@@ -358,17 +329,10 @@ SmallVector<Value> StreamPipeline::beginProducts(Value last, ValueRange before,
   return products;
 }
 
-/// Adds to `sum` the product of this step.
-Value StreamPipeline::addProducts(tile::DotOp dot, Value left, Value sum) {
-  left = frame.emitter.roundLeft(dot, left);
-  if (outer && outerLeft == frame.space.getDots().size())
-    outer->await(number);
-  Value total = waitForSum(builder, beginProduct(dot, left, sum));
-  if (--outerLeft == 0) {
-    if (outer)
-      outer->release(number);
-    if (sharesInner() && innerLeft == 0)
-      inner.release(number);
-  }
-  return total;
+/// Says that the products of step `last` have read their right factors.
+void StreamPipeline::releaseProducts(Value last) {
+  if (outer)
+    outer->release(last);
+  if (sharesInner())
+    inner.release(last);
 }

@@ -54,8 +54,6 @@ private:
   Longest findLongest() const;
   /// Whether products of both kinds read what is copied for inner ones.
   bool sharesInner() const { return !shared.empty(); }
-  /// Whether inner products run a step ahead of the others.
-  bool runsAhead() const { return !frame.space.isTransposed(); }
   /// The bytes that are copied for a step.
   int64_t getStepBytes() const {
     return inner.getStageBytes() + (outer ? outer->getStageBytes() : 0);
@@ -70,14 +68,12 @@ private:
   llvm::SmallVector<mlir::Value> beginProducts(mlir::Value last,
                                                mlir::ValueRange before,
                                                mlir::ValueRange factors);
-  mlir::Value addProducts(tile::DotOp dot, mlir::Value left, mlir::Value sum);
+  void releaseProducts(mlir::Value last);
   llvm::SmallVector<mlir::Value>
   computeFactors(StreamSums &streamSums, mlir::ValueRange before,
                  llvm::ArrayRef<mlir::Value> products);
   llvm::SmallVector<mlir::Value> computeSteps(StreamSums &streamSums,
                                               mlir::ValueRange initial);
-  llvm::SmallVector<mlir::Value> computeStepsAhead(StreamSums &streamSums,
-                                                   mlir::ValueRange initial);
 
   ProgramFrame &frame;
   mlir::ImplicitLocOpBuilder &builder;
@@ -94,11 +90,11 @@ private:
   /// what only the others do.
   BoxStages whole, inner;
   std::optional<BoxStages> outer;
-  /// The step that is computed, its inner products that have begun, in order,
-  /// and how many of its products of both kinds are not there yet.
+  /// The step that is computed, its inner products, in the order in which they
+  /// have begun, and how many of them are not there yet.
   mlir::Value number;
   llvm::MapVector<mlir::Operation *, mlir::Value> begun;
-  size_t innerLeft = 0, outerLeft = 0;
+  size_t innerLeft = 0;
   /// How many products of the step before run behind the inner ones.
   size_t running = 0;
   /// How many groups of products the last wait of the step has left running.

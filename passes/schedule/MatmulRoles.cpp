@@ -147,11 +147,13 @@ static int64_t getSharedBytes(const MatmulFields &fields,
   return getStagedBytes(fields, shape) + slots * fields.rows * rowBytes;
 }
 
-/// The numbers of 32 bits that a thread holds: sums, and what is streamed, once
-/// more as a factor of half as many bits.
+/// The numbers of 32 bits that a thread holds: sums, what is streamed, and the
+/// factors of the step before, of half as many bits.
 static int64_t getHeld(const MatmulFields &fields, const MatmulShape &shape) {
   const int64_t streamed =
-      shape.isStreaming ? fields.depth * shape.numInner + fields.depth / 2 : 0;
+      shape.isStreaming
+          ? fields.depth * shape.numInner + fields.depth / 2 * shape.numDots
+          : 0;
   return (fields.columns * shape.numDots + streamed) * kRows / kWarpgroup;
 }
 
@@ -222,13 +224,18 @@ static std::optional<MatmulFields> chooseForStream(const MatmulShape &shape,
       sums <= narrow && shape.numStreamed <= few && !shape.isTransposed;
   const int64_t most = isSmall ? 3 : 2;
   fields.vector = 2;
-  fields.stages = 2;
+  // Two steps of a transposed factor are computed at a time.
+  fields.stages = shape.isTransposed ? 3 : 2;
   for (int64_t warpgroups = most; warpgroups > 0; --warpgroups) {
     fields.rows = warpgroups * kRows;
     fields.threads = (warpgroups + 1) * kWarpgroup;
     // A step is as long as leaves registers beside the sums.
     fields.depth = 128;
     while (fields.depth > unit && !fitsRegisters(fields, shape))
+      fields.depth /= 2;
+    // Below that, fewer warpgroups are faster.
+    constexpr int64_t least = 32;
+    while (fields.depth > least && !fitsSharedMemory(fields, shape, target))
       fields.depth /= 2;
     if (fitsRegisters(fields, shape) && fitsSharedMemory(fields, shape, target))
       return fields;
