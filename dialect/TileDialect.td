@@ -60,6 +60,9 @@ def Tile_Dialect : Dialect {
     /// bits or fewer, so the number itself may be approximate.
     static constexpr ::llvm::StringLiteral kApproximateAttrName =
         "tile.approximate";
+    /// Unit attribute of an exponential: where it is below 2^-126, it may be 0,
+    /// as all of its row add up to 1.
+    static constexpr ::llvm::StringLiteral kFlushedAttrName = "tile.flushed";
     /// Function attribute by which a user pins a schedule.
     static constexpr ::llvm::StringLiteral kScheduleAttrName = "tile.schedule";
 

@@ -325,8 +325,15 @@ MaskConditions HiddenFinder::visitOp(Operation *op, double hidden) {
 /// that is minus infinity. Where the sum counts its terms, such a power counts.
 MaskConditions HiddenFinder::visitPower(math::ExpOp exp) {
   auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
-  if (!sum && difference)
+  if (!sum && difference) {
+    // One number of the row may be subtracted after the other.
+    auto first = difference.getLhs().getDefiningOp<arith::SubFOp>();
+    auto repeated =
+        first ? first.getRhs().getDefiningOp<tile::BroadcastOp>() : nullptr;
+    if (repeated && !KernelSpace::hasColumns(repeated.getSource()))
+      difference = first;
     return visitInShownRows(difference.getLhs(), -INFINITY);
+  }
   if (!sum || sum->mayBeEmpty())
     return {};
   for (const Power &own : sum->powers)

@@ -190,7 +190,9 @@ struct ExpandExp2 : public OpRewritePattern<math::Exp2Op> {
     if (!isFloat32(op.getType()))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType());
-    bool flushed = isApproximate(op.getFastmath()) && isTerm(op);
+    bool flushed =
+        isApproximate(op.getFastmath()) &&
+        (op->hasAttr(tile::TileDialect::kFlushedAttrName) || isTerm(op));
     rewriter.replaceOp(op, createExp2(f, op.getOperand(), flushed));
     return success();
   }

@@ -12,6 +12,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/products/ElementOps.h"
 #include "passes/products/MaskBounds.h"
+#include "passes/products/SumTiles.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -148,6 +150,15 @@ Value SpaceEmitter::emitOp(OpResult result, bool ofFactor) {
     return emitInner(dot);
   if (auto iota = dyn_cast<tile::IotaOp>(result.getOwner()))
     return emitIota(iota, ofFactor);
+  if (Value unscaled = powersOf2.getUnscaled(result))
+    return emit(unscaled, ofFactor);
+  if (const PowerOf2 *power = powersOf2.lookup(result)) {
+    Value tile =
+        emitPower(power->x, emitExponentOf2(power->statistic, ofFactor));
+    tile.getDefiningOp()->setDiscardableAttrs(
+        result.getOwner()->getDiscardableAttrDictionary());
+    return tile;
+  }
   if (auto select = dyn_cast<arith::SelectOp>(result.getOwner());
       select && loop && space.isStreamed(result))
     if (std::optional<Mask> mask = Mask::get(select, space))
@@ -155,6 +166,27 @@ Value SpaceEmitter::emitOp(OpResult result, bool ofFactor) {
   return emitElements(
       builder, result, [&](Value operand) { return emit(operand, ofFactor); },
       [&](RankedTensorType type) { return getTileType(type, ofFactor); });
+}
+
+/// The tile of a number of each row in units of log 2.
+Value SpaceEmitter::emitExponentOf2(Value statistic, bool ofFactor) {
+  if (Value exponent = getInLogs2(statistic))
+    return emit(exponent, ofFactor);
+  return createExponentOf2(builder, builder.getLoc(),
+                           emit(statistic, ofFactor));
+}
+
+Value SpaceEmitter::emitPower(Value x, Value exponent) {
+  Value scores = emit(x, /*ofFactor=*/true);
+  Value less = arith::NegFOp::create(builder, exponent);
+  if (less.getType() != scores.getType())
+    less = tile::BroadcastOp::create(
+        builder, cast<RankedTensorType>(scores.getType()), less,
+        /*like=*/Value());
+  Value factor = createSplat(builder, builder.getLoc(), scores.getType(),
+                             powersOf2.getScale(x) * llvm::numbers::log2e);
+  return math::Exp2Op::create(
+      builder, math::FmaOp::create(builder, scores, factor, less));
 }
 
 /// Compares positions only where the mask hides some element of the tile.

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/IRMapping.h"
 #include "passes/analysis/MaskConditions.h"
+#include "passes/analysis/PowersOf2.h"
 #include "passes/products/ProgramOperands.h"
 #include <functional>
 
@@ -27,7 +28,10 @@ public:
                const KernelSpace &space, const ProgramOperands &operands,
                mlir::Attribute layout, const Extents &extents)
       : builder(builder), kernel(kernel), space(space), operands(operands),
-        layout(layout), extents(extents) {}
+        layout(layout), extents(extents) {
+    if (mlir::isa<tile::MmaAttr>(layout))
+      powersOf2 = PowersOf2(kernel.getBody().front());
+  }
 
   /// Says where tiles are emitted.
   void setProgram(tile::ProgramOp newProgram) { program = newProgram; }
@@ -41,6 +45,11 @@ public:
   void mapStreamed(mlir::Value value, mlir::Value tile) {
     streamedTiles.map(value, tile);
   }
+  /// The powers that are emitted as powers of 2. The tiles of scores that these
+  /// are the powers of may lack a factor (PowersOf2.h).
+  const PowersOf2 &getPowersOf2() const { return powersOf2; }
+  /// The tile of exp(x - m), of scores `x`, where `exponent` is m log2 e.
+  mlir::Value emitPower(mlir::Value x, mlir::Value exponent);
   void clearStreamed() { streamedTiles.clear(); }
   /// Forgets, at its end, the tiles that were emitted meanwhile.
   class Scope {
@@ -112,6 +121,7 @@ public:
 private:
   mlir::Value emitLoad(mlir::BlockArgument argument, bool ofFactor);
   mlir::Value emitOp(mlir::OpResult result, bool ofFactor);
+  mlir::Value emitExponentOf2(mlir::Value statistic, bool ofFactor);
   mlir::Value emitIota(tile::IotaOp iota, bool ofFactor);
   mlir::Value numberRows(mlir::RankedTensorType type, mlir::Value first);
   mlir::Value emitMasked(mlir::OpResult result, const Mask &mask);
@@ -124,6 +134,7 @@ private:
   tile::ProgramOp program;
   mlir::Attribute layout;
   Extents extents;
+  PowersOf2 powersOf2;
   mlir::IRMapping outerTiles, streamedTiles;
 };
 

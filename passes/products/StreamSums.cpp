@@ -8,6 +8,7 @@
 
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/products/SumTiles.h"
 #include <cmath>
 
@@ -76,9 +77,20 @@ StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
   Value from = emitter.emitFrom(sum.subtracted, sum.maximum, before[number]);
   Value to = emitter.emitFrom(sum.subtracted, sum.maximum, after[number]);
   Value base = createBase(builder, builder.getLoc(), to);
-  Value factor =
-      createScaleOfEqual(builder, builder.getLoc(), from, to, sum.mayDecrease);
-  steps.push_back({sum.subtracted, base, factor});
+  Step step{sum.subtracted, base, Value(), Value()};
+  if (emitter.getPowersOf2().lookup(sum.powers.front().result)) {
+    step.exponent = createExponentOf2(builder, builder.getLoc(), base);
+    step.scale = math::Exp2Op::create(
+        builder,
+        arith::SubFOp::create(
+            builder, createExponentOf2(builder, builder.getLoc(), from),
+            step.exponent));
+  } else {
+    step.scale = createScale(builder, builder.getLoc(), from, to);
+  }
+  step.scale = selectScale(builder, builder.getLoc(), from, to, step.scale,
+                           sum.mayDecrease);
+  steps.push_back(step);
   return steps.back();
 }
 
@@ -105,22 +117,30 @@ static bool isReadByPowers(const FollowingSum &sum) {
          });
 }
 
+/// Makes the streamed values between the maximum and `power` relative to the
+/// step's base.
+void StreamSums::mapPower(const Power &power, const Step &step) {
+  if (step.exponent)
+    return emitter.mapStreamed(
+        power.result, emitter.emitPower(power.exponent, step.exponent));
+  auto type = cast<RankedTensorType>(power.subtracted.getType());
+  emitter.mapStreamed(power.subtracted,
+                      tile::BroadcastOp::create(builder,
+                                                emitter.getTileType(type, true),
+                                                step.base, /*like=*/Value()));
+  if (power.logarithm)
+    emitter.mapStreamed(
+        power.logarithm,
+        splat(emitter.getTileType(
+                  cast<RankedTensorType>(power.logarithm.getType()), true),
+              0));
+}
+
 /// Makes the streamed values between the maximum and the terms relative to the
 /// step's base, and takes out of the terms what divides all of them.
 void StreamSums::mapTerms(const FollowingSum &sum, const Step &step) {
-  for (const Power &power : sum.powers) {
-    auto type = cast<RankedTensorType>(power.subtracted.getType());
-    emitter.mapStreamed(
-        power.subtracted,
-        tile::BroadcastOp::create(builder, emitter.getTileType(type, true),
-                                  step.base, /*like=*/Value()));
-    if (power.logarithm)
-      emitter.mapStreamed(
-          power.logarithm,
-          splat(emitter.getTileType(
-                    cast<RankedTensorType>(power.logarithm.getType()), true),
-                0));
-  }
+  for (const Power &power : sum.powers)
+    mapPower(power, step);
   for (Value broadcast : sum.divisors)
     for (Operation *user : broadcast.getUsers())
       if (auto quotient = dyn_cast<arith::DivFOp>(user);
@@ -199,6 +219,9 @@ SmallVector<Value> StreamSums::combine(ValueRange before,
         emitter.mapStreamed(powers->exponent, terms);
     Value part = tile::ReduceOp::create(
         builder, cast<RankedTensorType>(old.getType()), getKind(op), terms);
+    if (const double c = emitter.getPowersOf2().getScale(op->getOperand(0));
+        c != 1)
+      part = arith::MulFOp::create(builder, part, splat(part.getType(), c));
     after.push_back(
         tile::ReduceOp::combine(builder, op->getLoc(), getKind(op), old, part));
   }

@@ -63,11 +63,14 @@ private:
   /// that terms are relative to, and the factor that makes earlier ones so.
   struct Step {
     mlir::Value subtracted, base, scale;
+    /// The base in units of log 2, if powers are those of 2; else null.
+    mlir::Value exponent;
   };
 
   size_t getNumber(mlir::Value result) const;
   Step &getStep(const FollowingSum &sum, mlir::ValueRange before,
                 mlir::ValueRange after);
+  void mapPower(const Power &power, const Step &step);
   void mapTerms(const FollowingSum &sum, const Step &step);
   mlir::Value emitTerms(mlir::Operation *op, const FollowingSum *sum);
   mlir::Value emitCount(const FollowingSum &sum);

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -47,14 +48,26 @@ Value bastile::createScale(OpBuilder &builder, Location loc, Value from,
                              arith::SubFOp::create(builder, loc, from, to));
 }
 
-Value bastile::createScaleOfEqual(OpBuilder &builder, Location loc, Value from,
-                                  Value to, bool mayDecrease) {
+Value bastile::selectScale(OpBuilder &builder, Location loc, Value from,
+                           Value to, Value scale, bool mayDecrease) {
   using Predicate = arith::CmpFPredicate;
   Value one = createSplat(builder, loc, to.getType(), 1);
   Value isSame = arith::CmpFOp::create(
       builder, loc, mayDecrease ? Predicate::OGE : Predicate::OEQ, from, to);
-  return arith::SelectOp::create(builder, loc, isSame, one,
-                                 createScale(builder, loc, from, to));
+  return arith::SelectOp::create(builder, loc, isSame, one, scale);
+}
+
+/// The lowest numbers, which stand for the maximum of a row that sees nothing,
+/// have none such: they stay as they are, so that minus infinity less those is
+/// minus infinity.
+Value bastile::createExponentOf2(OpBuilder &builder, Location loc, Value tile) {
+  Value scaled = arith::MulFOp::create(
+      builder, loc, tile,
+      createSplat(builder, loc, tile.getType(), llvm::numbers::log2e));
+  Value isFinite = arith::CmpFOp::create(
+      builder, loc, arith::CmpFPredicate::OGT, scaled,
+      createSplat(builder, loc, tile.getType(), -INFINITY));
+  return arith::SelectOp::create(builder, loc, isFinite, scaled, tile);
 }
 
 Value bastile::createCounts(OpBuilder &builder, Location loc, Type type,

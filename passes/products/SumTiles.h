@@ -43,11 +43,15 @@ mlir::Value createBase(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value createScale(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value from, mlir::Value to);
 
-/// The same factor, which is 1 where both are equal, infinite or not, and with
+/// `scale`, or 1 where `from` and `to` are equal, infinite or not, and with
 /// `mayDecrease` where `to` is less, as the sum is 0 up to then.
-mlir::Value createScaleOfEqual(mlir::OpBuilder &builder, mlir::Location loc,
-                               mlir::Value from, mlir::Value to,
-                               bool mayDecrease = false);
+mlir::Value selectScale(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value from, mlir::Value to, mlir::Value scale,
+                        bool mayDecrease = false);
+
+/// `tile` in units of log 2: 2 to the power of it is exp(tile).
+mlir::Value createExponentOf2(mlir::OpBuilder &builder, mlir::Location loc,
+                              mlir::Value tile);
 
 /// The tile of `type` that has 1 where `power` counts in its sum, and 0
 /// elsewhere. Calls `emit` for the tile of a condition.

@@ -334,7 +334,9 @@ static void nameDimensions(func::FuncOp forward, ArrayRef<Value> originals,
 }
 
 LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
-  auto backward = cast<func::FuncOp>(func->clone());
+  const SmallVector<NormalizedPower> powers = addLogarithms(func);
+  IRMapping copies;
+  auto backward = cast<func::FuncOp>(func->clone(copies));
   backward.setName((func.getName() + "_backward").str());
   symbols.insert(backward, ++Block::iterator(func));
   Block &body = backward.front();
@@ -353,16 +355,19 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
   for (auto [op, copied] : llvm::zip(func.front().without_terminator(), body))
     if (streamed.products.contains(&op))
       products.insert(&copied);
+  // The forward's ops are all that stand before the gradients' ops.
+  BackwardCut cut(func, backward, streamed);
   Operation *lastOfForward = returnOp->getPrevNode();
   FailureOr<SmallVector<Value>> gradients = buildGradients(backward, seeds);
   if (failed(gradients))
     return failure();
-  if (lastOfForward)
+  if (lastOfForward) {
     shortenProductSums(lastOfForward->getNextNode(), products, *gradients);
+    useLogarithms(powers, copies, lastOfForward->getNextNode());
+    moveScales(lastOfForward->getNextNode(), *gradients);
+  }
 
   takeSizesFromArguments(backward, seeds);
-  // The forward's ops are all that stand before the gradients' ops.
-  BackwardCut cut(func, backward, streamed);
   for (Value gradient : *gradients)
     if (gradient)
       cut.require(gradient);

@@ -1,4 +1,4 @@
-//===- ProductSums.cpp - Row sums of products, by shorter rows ------------===//
+//===- ProductSums.cpp - Gradients by numbers of rows ---------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -9,10 +9,18 @@
 #include "dialect/Expression.h"
 #include "dialect/Rows.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/analysis/PowersOf2.h"
+#include "passes/analysis/StreamedFactors.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace bastile;
 using tile::Expr;
+
+//===----------------------------------------------------------------------===//
+// Sums of products
+//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -262,5 +270,173 @@ void bastile::shortenProductSums(Operation *first,
     llvm::replace(values, Value(sum.reduce.getResult()), shorter);
     sum.reduce.replaceAllUsesWith(shorter);
     sum.reduce.erase();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+/// The number of each row that `value` is, or repeats along the row; null if it
+/// is no such number.
+static Value getOfRow(Value value) {
+  while (auto broadcast = value.getDefiningOp<tile::BroadcastOp>()) {
+    auto source = dyn_cast<RankedTensorType>(broadcast.getSource().getType());
+    if (!source || source.getRank() != broadcast.getType().getRank())
+      break;
+    value = broadcast.getSource();
+  }
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() > 0 && type.getShape().back() == 1 ? value
+                                                                   : Value();
+}
+
+/// Whether `value` is a sum of powers, at least, so that it has a logarithm.
+static bool isSumOfPowers(Value value) {
+  if (auto sum = value.getDefiningOp<arith::AddFOp>()) {
+    auto isPower = [](Value term) {
+      return isa_and_present<math::ExpOp>(term.getDefiningOp());
+    };
+    return (isSumOfPowers(sum.getLhs()) && isPower(sum.getRhs())) ||
+           (isSumOfPowers(sum.getRhs()) && isPower(sum.getLhs()));
+  }
+  auto reduce = value.getDefiningOp<tile::ReduceOp>();
+  return reduce && reduce.getKind() == tile::ReduceKind::Add &&
+         isRowReduction(reduce) &&
+         reduce.getInput().getDefiningOp<math::ExpOp>();
+}
+
+SmallVector<NormalizedPower> bastile::addLogarithms(func::FuncOp func) {
+  SmallVector<NormalizedPower> found;
+  const DenseSet<Operation *> streamed = findStreamedOps(func).factors;
+  for (auto quotient : func.front().getOps<arith::DivFOp>()) {
+    auto exp = quotient.getLhs().getDefiningOp<math::ExpOp>();
+    std::optional<PowerOf2> power = exp ? findRoundedPower(exp) : std::nullopt;
+    Value divisor = getOfRow(quotient.getRhs());
+    if (!power || !divisor || !isSumOfPowers(divisor) ||
+        !streamed.contains(quotient))
+      continue;
+    ImplicitLocOpBuilder builder(quotient.getLoc(), func.getContext());
+    builder.setInsertionPointAfter(quotient);
+    Expr sum = log(Expr(builder, divisor));
+    const bool ofBoth = areScores(power->x);
+    if (ofBoth)
+      sum = Expr(builder, power->statistic) + sum;
+    Expr scaled = sum * llvm::numbers::log2e;
+    // The maximum of a row that sees nothing may be too low for units of log 2:
+    // any number as low does there.
+    Value isFinite =
+        compare(arith::CmpFPredicate::OGT, scaled, scaled.constant(-INFINITY));
+    found.push_back({quotient.getResult(),
+                     select(isFinite, scaled, sum).getValue(), ofBoth});
+  }
+  return found;
+}
+
+namespace {
+
+/// Takes the divisor of weights out of the gradients that multiply their power.
+class GradientRewriter {
+public:
+  GradientRewriter(arith::DivFOp weights, Operation *first)
+      : power(weights.getLhs()), divisor(getOfRow(weights.getRhs())),
+        first(first) {}
+
+  /// Whether all gradients that read the power multiply it by something that
+  /// the divisor divides.
+  bool canDivide();
+  /// Leaves the division to the power.
+  void divide();
+
+private:
+  bool isDivided(Value value);
+  Value createDividend(OpBuilder &builder, Value value);
+  /// The factor of `product` that is not the power.
+  static OpOperand &getOther(arith::MulFOp product, Value power) {
+    return product->getOpOperand(product.getLhs() == power ? 1 : 0);
+  }
+
+  Value power, divisor;
+  Operation *first;
+  SmallVector<arith::MulFOp> products;
+  /// How many terms were visited. One that others use is visited for each.
+  unsigned numVisits = 0;
+};
+
+} // namespace
+
+/// Whether `value` is a sum of terms that are all divided by the divisor.
+bool GradientRewriter::isDivided(Value value) {
+  constexpr unsigned kMostVisits = 64;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->isBeforeInBlock(first) || ++numVisits > kMostVisits)
+    return false;
+  if (auto quotient = dyn_cast<arith::DivFOp>(op))
+    return getOfRow(quotient.getRhs()) == divisor;
+  if (isa<arith::AddFOp, arith::SubFOp>(op))
+    return isDivided(op->getOperand(0)) && isDivided(op->getOperand(1));
+  if (isa<arith::NegFOp, tile::BroadcastOp>(op))
+    return isDivided(op->getOperand(0));
+  return false;
+}
+
+Value GradientRewriter::createDividend(OpBuilder &builder, Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto quotient = dyn_cast<arith::DivFOp>(op))
+    return quotient.getLhs();
+  builder.setInsertionPoint(op);
+  IRMapping dividends;
+  for (Value operand : getValueOperands(op)) {
+    OpBuilder::InsertionGuard guard(builder);
+    dividends.map(operand, createDividend(builder, operand));
+  }
+  return builder.clone(*op, dividends)->getResult(0);
+}
+
+bool GradientRewriter::canDivide() {
+  for (OpOperand &use : power.getUses()) {
+    Operation *user = use.getOwner();
+    if (getSizeOperand(user) == &use || user->isBeforeInBlock(first))
+      continue;
+    auto product = dyn_cast<arith::MulFOp>(user);
+    if (!product || !isDivided(getOther(product, power).get()))
+      return false;
+    products.push_back(product);
+  }
+  return true;
+}
+
+void GradientRewriter::divide() {
+  for (arith::MulFOp product : products) {
+    OpOperand &other = getOther(product, power);
+    OpBuilder builder(product);
+    other.set(createDividend(builder, other.get()));
+  }
+}
+
+void bastile::useLogarithms(ArrayRef<NormalizedPower> powers,
+                            const IRMapping &copies, Operation *first) {
+  for (const NormalizedPower &own : powers) {
+    auto weights = copies.lookup(own.weights).getDefiningOp<arith::DivFOp>();
+    GradientRewriter rewriter(weights, first);
+    if (!rewriter.canDivide())
+      continue;
+    rewriter.divide();
+    auto power = weights.getLhs().getDefiningOp<math::ExpOp>();
+    Value number = copies.lookup(own.logarithm);
+    // All readers of the weights come behind.
+    ImplicitLocOpBuilder builder(weights.getLoc(), weights);
+    builder.setInsertionPointAfterValue(number);
+    auto difference = power.getOperand().getDefiningOp<arith::SubFOp>();
+    Expr exponent(builder,
+                  own.ofBoth ? difference.getLhs() : difference.getResult());
+    Expr logarithm = Expr(builder, number) * llvm::numbers::ln2;
+    Value all = exp(exponent - logarithm.like(exponent)).getValue();
+    all.getDefiningOp()->setAttr(tile::TileDialect::kFlushedAttrName,
+                                 builder.getUnitAttr());
+    weights.replaceAllUsesWith(all);
+    power.getResult().replaceUsesWithIf(all, [&](OpOperand &use) {
+      return !use.getOwner()->isBeforeInBlock(first);
+    });
   }
 }

@@ -6,9 +6,11 @@
 
 #include "passes/tensors/RoundFactors.h"
 
+#include "dialect/Expression.h"
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
 #include "passes/analysis/StreamedFactors.h"
 
 using namespace mlir;
@@ -72,6 +74,65 @@ static void moveRowFactors(func::FuncOp func) {
           });
     }
     op.erase();
+  }
+}
+
+/// The factor of `op` that is no constant, and the one that is; none if `op` is
+/// no multiplication by a constant.
+static std::optional<std::pair<Value, double>> getScaled(Operation *op) {
+  if (isa_and_present<arith::MulFOp>(op))
+    for (unsigned index : {0, 1}) {
+      Value factor = op->getOperand(index);
+      if (auto broadcast = factor.getDefiningOp<tile::BroadcastOp>())
+        factor = broadcast.getSource();
+      APFloat number(0.0);
+      if (matchPattern(factor, m_ConstantFloat(&number)) &&
+          number.isFiniteNonZero())
+        return std::pair(op->getOperand(1 - index), number.convertToDouble());
+    }
+  return std::nullopt;
+}
+
+/// The products that read `factor`, with sums of float32; none if it has other
+/// readers.
+static SmallVector<tile::DotOp> getProductsOf(Value factor) {
+  SmallVector<tile::DotOp> dots;
+  for (OpOperand &use : factor.getUses()) {
+    auto dot = dyn_cast<tile::DotOp>(use.getOwner());
+    if (dot && dot.getA() != dot.getB() &&
+        dot.getSumType().getElementType().isF32())
+      dots.push_back(dot);
+    else if (getSizeOperand(use.getOwner()) != &use)
+      return {};
+  }
+  return dots;
+}
+
+static void scaleProduct(tile::DotOp dot, double scale,
+                         MutableArrayRef<Value> values) {
+  SmallVector<OpOperand *> uses =
+      llvm::map_to_vector(dot->getUses(), [](OpOperand &use) { return &use; });
+  ImplicitLocOpBuilder builder(dot.getLoc(), dot);
+  builder.setInsertionPointAfter(dot);
+  Value product = (tile::Expr(builder, dot.getResult()) * scale).getValue();
+  for (OpOperand *use : uses)
+    use->set(product);
+  llvm::replace(values, dot.getResult(), product);
+}
+
+void bastile::moveScales(Operation *first, MutableArrayRef<Value> values) {
+  for (Operation &op : llvm::make_early_inc_range(
+           llvm::make_range(first->getIterator(), first->getBlock()->end()))) {
+    auto rounded = dyn_cast<arith::TruncFOp>(op);
+    if (!rounded || !getElementTypeOrSelf(rounded.getType()).isBF16())
+      continue;
+    const SmallVector<tile::DotOp> dots = getProductsOf(rounded);
+    auto scaled = getScaled(rounded.getIn().getDefiningOp());
+    if (dots.empty() || !scaled)
+      continue;
+    rounded.getInMutable().assign(scaled->first);
+    for (tile::DotOp dot : dots)
+      scaleProduct(dot, scaled->second, values);
   }
 }
 

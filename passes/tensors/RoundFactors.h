@@ -7,6 +7,8 @@
 #ifndef BASTILE_PASSES_TENSORS_ROUNDFACTORS_H
 #define BASTILE_PASSES_TENSORS_ROUNDFACTORS_H
 
+#include "mlir/IR/Operation.h"
+
 namespace mlir::func {
 class FuncOp;
 } // namespace mlir::func
@@ -18,6 +20,13 @@ namespace bastile {
 /// by products alone, and is a row of such a type times a number, is that row,
 /// and the number a factor of the products.
 void roundFactors(mlir::func::FuncOp func);
+
+/// Takes constants out of what is rounded to bf16 for products alone, from op
+/// `first` of a block on: (c x) W = c (x W), and the sums are fewer than the
+/// elements of x. Values of f16, whose range is smaller, may need the constant.
+/// Such products among `values` are replaced there, too.
+void moveScales(mlir::Operation *first,
+                llvm::MutableArrayRef<mlir::Value> values);
 
 } // namespace bastile
 

@@ -118,7 +118,8 @@ SmallVector<Value> ColumnReductions::combine(ValueRange partials) {
 /// is 1 where there is a `count` of terms, which is 0.
 Value ColumnReductions::getScaleOfEqual(Location loc, Value from, Value to,
                                         Value count) {
-  Value scale = createScaleOfEqual(builder, loc, from, to);
+  Value scale =
+      selectScale(builder, loc, from, to, createScale(builder, loc, from, to));
   if (!count)
     return scale;
   return arith::SelectOp::create(

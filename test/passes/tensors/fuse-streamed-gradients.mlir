@@ -1,22 +1,30 @@
 // RUN: tile-opt %s --differentiate='gradients=all' --fuse -split-input-file | FileCheck %s
 
-// The backward computes scores and powers again, from the two statistics that the
-// forward leaves: no kernel leaves any of them. What a row of the gradient of
+// The backward computes the weights again, from the one number of each row that
+// the forward leaves, its maximum and the logarithm of its sum: no kernel leaves
+// scores or powers. What a row of the gradient of
 // scores has in common, a sum over keys of powers times their gradients, is that
 // of the result times its gradient.
 // CHECK-LABEL: tile.kernel @attention_kernel(
-// CHECK-SAME: -> (tensor<?x64xbf16>, tensor<?x1xf32>{{.*}}, tensor<?x1xf32>{{.*}})
+// CHECK-SAME: -> (tensor<?x64xbf16>, tensor<?x1xf32> {tile.approximate}) attributes
+// CHECK: %[[MAX:.*]] = tile.reduce max
+// CHECK: %[[TOTAL:.*]] = tile.reduce add
+// CHECK: %[[LOG:.*]] = math.log %[[TOTAL]]
+// CHECK: arith.addf %[[MAX]], %[[LOG]]
 // CHECK-LABEL: tile.kernel @attention_backward_kernel0(
 // CHECK-SAME: -> tensor<?x1xf32>
 // CHECK: %[[PRODUCT:.*]] = arith.mulf %{{.*}} : tensor<?x64xf32>
 // CHECK: %[[SUM:.*]] = tile.reduce add %[[PRODUCT]]
-// CHECK: %[[QUOTIENT:.*]] = arith.divf %[[SUM]], %{{.*}} : tensor<?x1xf32>
-// CHECK: arith.negf %[[QUOTIENT]]
+// CHECK: arith.negf %[[SUM]]
 // The gradient of queries sums over keys.
 // CHECK-LABEL: tile.kernel @attention_backward_kernel1(
 // CHECK-SAME: -> tensor<?x64xbf16>
 // CHECK: tile.dot %{{.*}} contract [1, 1]
-// CHECK: tile.dot %{{.*}} contract [1, 1]
+// CHECK: %[[POWER:.*]] = math.exp
+// CHECK: %[[GRADIENT:.*]] = tile.dot %{{.*}} contract [1, 1]
+// CHECK-NOT: arith.divf
+// CHECK: %[[LESS:.*]] = arith.addf %[[GRADIENT]], %
+// CHECK: arith.mulf %[[LESS]], %[[POWER]]
 // CHECK: tile.dot %{{.*}} contract [1, 0] : tensor<?x?xbf16>, tensor<?x64xbf16> -> tensor<?x64xf32>
 // Those of keys and values sum over queries, in one kernel.
 // CHECK-LABEL: tile.kernel @attention_backward_kernel2(

@@ -3,7 +3,7 @@
 
 // What has an element for each key is computed in the loop over keys. The keys
 // and the values of the next step are copied apart from each other, and all sums
-// are relative to the maximum so far.
+// are relative to the maximum so far. Powers are those of 2 on a GPU.
 // CHECK-LABEL: tile.program @attention_kernel(
 // CHECK-SAME: tile.dimensions = ["b0", "m", 64]
 // CHECK-SAME: tile.dimensions = ["b0", "k", 64]
@@ -21,11 +21,21 @@
 // HOST: tile.load_dot %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}} contract [1, 1]
 // CHECK: %[[PART:.*]] = tile.reduce max
 // CHECK: %[[NEW:.*]] = arith.maximumf %[[M]], %[[PART]]
-// CHECK: %[[LESS:.*]] = arith.subf %[[M]], %[[NEW]]
-// CHECK: %[[POWER:.*]] = math.exp %[[LESS]]
+// HOST: %[[LESS:.*]] = arith.subf %[[M]], %[[NEW]]
+// HOST: %[[POWER:.*]] = math.exp %[[LESS]]
+// GPU: %[[IN_LOGS:.*]] = arith.mulf %{{.*}}, %[[LOG2E:.*]] : tensor<128x1xf32
+// GPU: %[[BASE:.*]] = arith.select %{{.*}}, %[[IN_LOGS]], %
+// GPU: arith.mulf %[[M]], %[[LOG2E]]
+// GPU: %[[LESS:.*]] = arith.subf %{{.*}}, %[[BASE]]
+// GPU: %[[POWER:.*]] = math.exp2 %[[LESS]]
 // CHECK: %[[SCALE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[POWER]]
-// CHECK: arith.mulf %[[L]], %[[SCALE]]
-// CHECK: %[[E:.*]] = math.exp
+// HOST: arith.mulf %[[L]], %[[SCALE]]
+// HOST: %[[E:.*]] = math.exp
+// GPU: %[[MINUS:.*]] = arith.negf %[[BASE]]
+// GPU: %[[ALL:.*]] = tile.broadcast %[[MINUS]]
+// GPU: %[[X:.*]] = math.fma %{{.*}}, %{{.*}}, %[[ALL]]
+// GPU: %[[E:.*]] = math.exp2 %[[X]]
+// GPU: arith.mulf %[[L]], %[[SCALE]]
 // CHECK: tile.reduce add %[[E]]
 // CHECK: %[[OLD:.*]] = arith.mulf %[[O]], %{{.*}}
 // CHECK: %[[P:.*]] = arith.truncf %[[E]]

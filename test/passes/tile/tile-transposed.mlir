@@ -16,15 +16,22 @@
 // CHECK: %[[FROM:.*]] = arith.maxsi %{{.*}}, %[[ZERO]]
 // CHECK: %[[FIRST:.*]] = arith.divui %[[FROM]], %
 // CHECK: scf.for %{{.*}} = %[[FIRST]] to
+// GPU: %[[LSE:.*]] = tile.load %{{.*}} {invariant, transposed} : {{.*}} -> tensor<1x
+// GPU: %[[LOG2:.*]] = arith.mulf %[[LSE]], %
+// GPU: %[[SAFE:.*]] = arith.select %{{.*}}, %[[LOG2]], %[[LSE]]
 // GPU: %[[QUERIES:.*]] = tile.take {{.*}} -> tensor<32x32xbf16, #tile.mma_rhs>
 // GPU: tile.dot %{{.*}}, %[[QUERIES]], {{.*}} -> tensor<128x32xf32
 // HOST: tile.load_dot %{{.*}}, %{{.*}}, %{{.*}} contract [1, 1]
 // CHECK: %[[KEY:.*]] = tile.iota_rows from
 // CHECK: %[[QUERY:.*]] = tile.iota from
-// CHECK: %[[LSE:.*]] = tile.load %{{.*}} {invariant, transposed} : {{.*}} -> tensor<1x
-// CHECK: %[[ALL:.*]] = tile.broadcast %[[LSE]]
-// CHECK: arith.subf %{{.*}}, %[[ALL]]
-// CHECK: %[[P:.*]] = math.exp
+// HOST: %[[LSE:.*]] = tile.load %{{.*}} {invariant, transposed} : {{.*}} -> tensor<1x
+// HOST: %[[ALL:.*]] = tile.broadcast %[[LSE]]
+// GPU: %[[MINUS:.*]] = arith.negf %[[SAFE]]
+// HOST: arith.subf %{{.*}}, %[[ALL]]
+// HOST: %[[P:.*]] = math.exp
+// GPU: %[[LESS:.*]] = tile.broadcast %[[MINUS]]
+// GPU: %[[X:.*]] = math.fma %{{.*}}, %{{.*}}, %[[LESS]]
+// GPU: %[[P:.*]] = math.exp2 %[[X]] :
 // GPU: tile.dot {{.*}} -> tensor<128x64xf32
 // HOST: tile.load_dot %{{.*}} contract [1, 0]
 func.func @gradients(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64xbf16>, %dy: tensor<?x64xbf16>, %lse: tensor<?x1xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>) {

@@ -209,9 +209,9 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 // CHECK-NEXT:      arith.subf %[[X]], %[[MASKED]]
 // CHECK-NEXT:      %[[EXP:.*]] = math.exp
 // CHECK-NEXT:      %[[ADDED:.*]] = tile.fold {{ *}}add %[[EXP]]
-// CHECK-NEXT:      %[[SAME:.*]] = arith.cmpf oeq, %[[OLD]], %[[NEW]]
 // CHECK-NEXT:      %[[LESS:.*]] = arith.subf %[[OLD]], %[[NEW]]
 // CHECK-NEXT:      %[[POWER:.*]] = math.exp %[[LESS]]
+// CHECK-NEXT:      %[[SAME:.*]] = arith.cmpf oeq, %[[OLD]], %[[NEW]]
 // CHECK-NEXT:      %[[FACTOR:.*]] = arith.select %[[SAME]], %{{.*}}, %[[POWER]]
 // CHECK-NEXT:      %[[SCALED:.*]] = arith.mulf %[[PARTIAL]], %[[FACTOR]]
 // CHECK-NEXT:      %[[SUMS:.*]] = arith.addf %[[SCALED]], %[[ADDED]]
