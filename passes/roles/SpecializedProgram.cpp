@@ -149,7 +149,7 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
 
   auto roles = tile::RolesOp::create(
       builder, ArrayRef<int64_t>{schedule.getCopyWarps(), warps},
-      ArrayRef<int64_t>{1, warps * warp},
+      ArrayRef<int64_t>{pipeline->getCopyThreads(), warps * warp},
       builder.getDenseI64ArrayAttr(getRegisters(warps)),
       /*rolesCount=*/2);
   auto enter = [&](unsigned role) {

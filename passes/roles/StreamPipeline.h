@@ -38,6 +38,7 @@ public:
   mlir::Value copy(mlir::Value at, mlir::Value turn) override;
   mlir::Value compute(mlir::Value at, mlir::Value turn) override;
   void findPlace(mlir::Value number, mlir::Value blockRow) override;
+  int64_t getCopyThreads() const override;
   /// Where a mask leaves the first or the last rows most of k.
   bool isUneven() const override { return longest != Longest::None; }
 
