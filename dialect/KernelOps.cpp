@@ -174,7 +174,8 @@ LogicalResult KernelOp::verify() {
     return failure();
   const KnownAttribute ofArguments[] = {
       {TileDialect::kInPlaceAttrName, /*least=*/0},
-      {TileDialect::kFactorAttrName, std::nullopt}};
+      {TileDialect::kFactorAttrName, std::nullopt},
+      {TileDialect::kAboveAttrName, std::nullopt, /*isOther=*/true}};
   for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {
     if (!isa<RankedTensorType>(type))
       return emitOpError("argument ")
@@ -183,6 +184,11 @@ LogicalResult KernelOp::verify() {
     if (failed(verifyAttributes(*this, "argument", index, getArgAttrDict(index),
                                 ofArguments)))
       return failure();
+    Attribute above = getArgAttr(index, TileDialect::kAboveAttrName);
+    if (above && !isa<FloatAttr>(above))
+      return emitOpError("argument ")
+             << index << " has '" << TileDialect::kAboveAttrName << "' "
+             << above << ", which is no float";
   }
   const KnownAttribute ofResults[] = {
       {TileDialect::kApproximateAttrName, std::nullopt}};

@@ -138,6 +138,21 @@ LogicalResult ExchangeOp::verify() {
   return success();
 }
 
+LogicalResult ExtremesOp::verify() {
+  const int64_t rank = getSource().getType().getRank();
+  if (static_cast<int64_t>(getIndices().size()) != rank)
+    return emitOpError("has ")
+           << getIndices().size() << " indices of " << getSource().getType();
+  if (getDimension() >= static_cast<uint64_t>(rank))
+    return emitOpError("goes along dimension ")
+           << getDimension() << ", which " << getSource().getType()
+           << " does not have";
+  if (static_cast<int64_t>(getCount()) < 1)
+    return emitOpError("reads ") << static_cast<int64_t>(getCount())
+                                 << " integers, but takes at least 1";
+  return success();
+}
+
 LogicalResult LoadOp::verify() {
   return verifyAccess(*this, cast<RankedTensorType>(getType()));
 }

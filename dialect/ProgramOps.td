@@ -66,6 +66,32 @@ def Tile_IotaRowsOp : Tile_Op<"iota_rows", [Pure]> {
   let assemblyFormat = "`from` $row attr-dict `:` type($result)";
 }
 
+def Tile_ExtremesOp : Tile_Op<"extremes", [MemoryEffects<[MemRead]>]> {
+  let summary = "the least and the greatest of some integers in memory";
+  let description = [{
+    Reads `count` integers of an operand of a program over named dimensions: that
+    at `indices` and those behind it along `dimension`, as far as they are ahead
+    of `end` there. The first one has to be. Each thread of the role gets both
+    results.
+
+    Example:
+
+    ```mlir
+    %least, %greatest = tile.extremes %numbers[%batch, %row, %zero] along 1
+        count 128 end %rows : memref<?x?x1xi32, strided<[?, ?, 1]>>
+    ```
+  }];
+  let arguments = (ins Arg<MemRefOf<[I32]>, "", [MemRead]>:$source,
+                       Variadic<Index>:$indices, I64Attr:$dimension,
+                       I64Attr:$count, Index:$end);
+  let results = (outs I32:$least, I32:$greatest);
+  let assemblyFormat = [{
+    $source `[` $indices `]` `along` $dimension `count` $count `end` $end
+    attr-dict `:` type($source)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_LoadOp : Tile_Op<"load", [
     AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "reads a tile";

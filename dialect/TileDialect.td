@@ -63,6 +63,13 @@ def Tile_Dialect : Dialect {
     /// Unit attribute of an exponential: where it is below 2^-126, it may be 0,
     /// as all of its row add up to 1.
     static constexpr ::llvm::StringLiteral kFlushedAttrName = "tile.flushed";
+    /// Argument attribute of a function or kernel: a number that all elements
+    /// are above, as far as they are not NaN.
+    static constexpr ::llvm::StringLiteral kAboveAttrName = "tile.above";
+    /// Unit attribute of an `arith.andi` of two conditions that hold for the
+    /// same elements: kernels compute one of them, the first one where they go
+    /// along rows of the elements, the second one along columns.
+    static constexpr ::llvm::StringLiteral kEitherAttrName = "tile.either";
     /// Function attribute by which a user pins a schedule.
     static constexpr ::llvm::StringLiteral kScheduleAttrName = "tile.schedule";
 

@@ -55,6 +55,13 @@ static Value create(ImplicitLocOpBuilder &builder, Operands operands) {
   return Op::create(builder, operands[0], operands[1]);
 }
 
+/// A condition that is said twice.
+static Value createEither(ImplicitLocOpBuilder &builder, Operands operands) {
+  auto both = arith::AndIOp::create(builder, operands[0], operands[1]);
+  both->setAttr(tile::TileDialect::kEitherAttrName, builder.getUnitAttr());
+  return both;
+}
+
 static Value getFirst(ImplicitLocOpBuilder &, Operands operands) {
   return operands.front();
 }
@@ -120,6 +127,7 @@ static const Formula formulas[] = {
     LOGIC(both, arith::AndIOp),
     LOGIC(either, arith::OrIOp),
     LOGIC(different, arith::XOrIOp),
+    {"eitherOf", "bb", createEither, createEither},
     {"opposite", "b", &negateCondition, invertIntegers},
     {"select", "cnn",
      [](ImplicitLocOpBuilder &builder, Operands operands) {

@@ -9,6 +9,7 @@
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/analysis/LeastValues.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 
@@ -61,14 +62,29 @@ void MaskCondition::add(const MaskCondition &other, int64_t factor) {
   }
 }
 
-/// The number in memory that is `value` for all elements of a matrix.
+/// The number in memory that is `value` for all elements of a matrix, or for
+/// those of a row or column of it.
 static std::optional<MaskCondition> getNumber(BlockArgument value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type || !type.getElementType().isInteger(32) || type.getRank() == 0 ||
-      llvm::any_of(type.getShape().take_back(2),
-                   [](int64_t size) { return size != 1; }))
+  if (!type || !type.getElementType().isInteger(32) || type.getRank() == 0)
+    return std::nullopt;
+  ArrayRef<int64_t> matrix = type.getShape().take_back(2);
+  if (matrix.size() == 1 ? matrix[0] != 1 : !llvm::is_contained(matrix, 1))
     return std::nullopt;
   return MaskCondition{0, 0, 0, {{value, 1}}};
+}
+
+bool bastile::isOfRow(BlockArgument number) {
+  return llvm::any_of(
+      cast<RankedTensorType>(number.getType()).getShape().take_back(2),
+      [](int64_t size) { return size != 1; });
+}
+
+static bool hasStreamedNumbers(const MaskCondition &condition,
+                               const KernelSpace &space) {
+  return llvm::any_of(condition.numbers, [&](auto &entry) {
+    return space.hasStreamed(entry.first);
+  });
 }
 
 namespace {
@@ -136,6 +152,12 @@ std::optional<MaskCondition> PositionFinder::visit(Operation *op) {
 //===----------------------------------------------------------------------===//
 // Conditions
 //===----------------------------------------------------------------------===//
+
+static void append(MaskConditions &to, const MaskConditions &from) {
+  for (const MaskCondition &condition : from)
+    if (!llvm::is_contained(to, condition))
+      to.push_back(condition);
+}
 
 /// Adds what the comparison of two positions says.
 static bool addComparison(arith::CmpIPredicate predicate, Value lhs, Value rhs,
@@ -205,6 +227,72 @@ static bool findConditions(Value condition, bool isTrue,
   return isAll;
 }
 
+namespace {
+
+/// Finds conditions of numbers that a program knows ahead of its loop.
+class SufficientFinder {
+public:
+  SufficientFinder(const KernelSpace &space, MaskConditions &conditions)
+      : space(space), conditions(conditions) {}
+
+  /// Adds conditions such that `condition`, of an op on tensors, is `isTrue`
+  /// wherever all of them hold. Returns whether there are any. Of alternatives,
+  /// the first one that has some is taken.
+  bool find(Value condition, bool isTrue);
+
+private:
+  bool addKnown(arith::CmpIOp compare, bool isTrue);
+  bool addOperands(Operation *op, bool isTrue);
+
+  const KernelSpace &space;
+  MaskConditions &conditions;
+  unsigned numVisits = 0;
+};
+
+} // namespace
+
+bool SufficientFinder::find(Value condition, bool isTrue) {
+  constexpr unsigned kMostVisits = 32;
+  Operation *op = condition.getDefiningOp();
+  if (!op || ++numVisits > kMostVisits)
+    return false;
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
+    return find(broadcast.getSource(), isTrue);
+  if (auto compare = dyn_cast<arith::CmpIOp>(op))
+    return addKnown(compare, isTrue);
+  if (isa<arith::XOrIOp>(op))
+    return getInteger(op->getOperand(1)) == -1 &&
+           find(op->getOperand(0), !isTrue);
+  return isa<arith::AndIOp, arith::OrIOp>(op) && addOperands(op, isTrue);
+}
+
+bool SufficientFinder::addKnown(arith::CmpIOp compare, bool isTrue) {
+  MaskConditions own;
+  if (!addComparison(isTrue ? compare.getPredicate()
+                            : arith::invertPredicate(compare.getPredicate()),
+                     compare.getLhs(), compare.getRhs(), own) ||
+      llvm::any_of(own, [&](const MaskCondition &condition) {
+        return hasStreamedNumbers(condition, space);
+      }))
+    return false;
+  append(conditions, own);
+  return true;
+}
+
+/// Adds what suffices for both operands, or for one of them.
+bool SufficientFinder::addOperands(Operation *op, bool isTrue) {
+  const bool needsBoth = isa<arith::AndIOp>(op) == isTrue;
+  const size_t before = conditions.size();
+  for (Value operand : op->getOperands()) {
+    const bool isFound = find(operand, isTrue);
+    if (!isFound)
+      conditions.truncate(before);
+    if (isFound != needsBoth)
+      return isFound;
+  }
+  return needsBoth;
+}
+
 /// The rows of a transposed factor are streamed, and its columns the program's
 /// rows.
 static void placeConditions(MaskConditions &conditions,
@@ -221,7 +309,8 @@ std::optional<Mask> Mask::get(arith::SelectOp select,
     return std::nullopt;
   Mask mask;
   mask.shown = isTrue ? select.getTrueValue() : select.getFalseValue();
-  if (!findConditions(select.getCondition(), isTrue, mask.conditions))
+  if (!SufficientFinder(space, mask.conditions)
+           .find(select.getCondition(), isTrue))
     return std::nullopt;
   placeConditions(mask.conditions, space);
   return mask;
@@ -257,12 +346,6 @@ private:
 };
 
 } // namespace
-
-static void append(MaskConditions &to, const MaskConditions &from) {
-  for (const MaskCondition &condition : from)
-    if (!llvm::is_contained(to, condition))
-      to.push_back(condition);
-}
 
 /// The conditions such that `value` is the number `hidden` where one of them
 /// does not hold.
@@ -314,6 +397,8 @@ MaskConditions HiddenFinder::visitOp(Operation *op, double hidden) {
   if (!quotient)
     return {};
   // What divides all terms of a sum that follows a maximum divides the sum.
+  if (!sum && findLeast(quotient.getRhs()).value_or(-1) >= 0)
+    return visit(quotient.getLhs(), hidden);
   if (!sum)
     return visitInShownRows(quotient.getLhs(), hidden);
   return llvm::is_contained(sum->divisors, quotient.getRhs())
@@ -327,12 +412,16 @@ MaskConditions HiddenFinder::visitPower(math::ExpOp exp) {
   auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
   if (!sum && difference) {
     // One number of the row may be subtracted after the other.
+    bool areAbove = findLeast(difference.getRhs()).has_value();
     auto first = difference.getLhs().getDefiningOp<arith::SubFOp>();
     auto repeated =
         first ? first.getRhs().getDefiningOp<tile::BroadcastOp>() : nullptr;
-    if (repeated && !KernelSpace::hasColumns(repeated.getSource()))
+    if (repeated && !KernelSpace::hasColumns(repeated.getSource())) {
       difference = first;
-    return visitInShownRows(difference.getLhs(), -INFINITY);
+      areAbove &= findLeast(first.getRhs()).has_value();
+    }
+    return areAbove ? visit(difference.getLhs(), -INFINITY)
+                    : visitInShownRows(difference.getLhs(), -INFINITY);
   }
   if (!sum || sum->mayBeEmpty())
     return {};
@@ -342,11 +431,17 @@ MaskConditions HiddenFinder::visitPower(math::ExpOp exp) {
   return {};
 }
 
+static bool hasNumbersOfRows(const MaskCondition &condition) {
+  return llvm::any_of(condition.numbers,
+                      [](auto &entry) { return isOfRow(entry.first); });
+}
+
 /// The same for a value that is relative to a statistic of its row, which is a
-/// number other than 0 where the row has elements that are not hidden.
+/// number other than 0 where the row has elements that are not hidden. Which
+/// rows have some, numbers of rows do not tell ahead of a loop.
 MaskConditions HiddenFinder::visitInShownRows(Value value, double hidden) {
   MaskConditions conditions = visit(value, hidden);
-  if (!isComplete)
+  if (!isComplete || llvm::any_of(conditions, hasNumbersOfRows))
     return {};
   if (!llvm::is_contained(masks, conditions))
     masks.push_back(conditions);
@@ -380,6 +475,9 @@ Visited bastile::findVisited(ArrayRef<Operation *> sums,
         return !llvm::is_contained(own, condition);
       });
   }
+  llvm::erase_if(common, [&](const MaskCondition &condition) {
+    return hasStreamedNumbers(condition, space);
+  });
   placeConditions(common, space);
   return visited;
 }

@@ -15,7 +15,11 @@
 // Where all elements of a tile are hidden, the loop leaves it out; where none
 // is, the tile of s is that of x. A backward reads max(x) from memory; then e
 // is a power of minus infinity less minus infinity, and not 0, in rows of which
-// the mask hides all elements.
+// the mask hides all elements, unless the maximum is known to be a number
+// (LeastValues.h).
+//
+// Numbers of rows may be those of the row in memory, as where select hides what
+// is ahead of first[r].
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,8 +36,8 @@ namespace bastile {
 /// is not negative, for the element of row r that has the streamed number k.
 struct MaskCondition {
   int64_t row = 0, column = 0, constant = 0;
-  /// Integers of the call or of the matrix, in memory, and what they are
-  /// multiplied by.
+  /// Integers of the call, of the matrix, or of the row or column, in memory,
+  /// and what they are multiplied by.
   llvm::SmallVector<std::pair<mlir::BlockArgument, int64_t>, 1> numbers = {};
 
   bool operator==(const MaskCondition &other) const {
@@ -44,16 +48,19 @@ struct MaskCondition {
   void add(const MaskCondition &other, int64_t factor);
 };
 
+/// Whether `number`, of a condition, is one of each row or column.
+bool isOfRow(mlir::BlockArgument number);
+
 using MaskConditions = llvm::SmallVector<MaskCondition, 4>;
 
 /// A select that hides elements: elsewhere it has those of `shown`.
 struct Mask {
   mlir::Value shown;
-  /// What has to hold where elements are shown, and nothing else.
+  /// Where all of these hold, the element is shown.
   MaskConditions conditions;
 
-  /// The mask that `select`, of a left factor, is; none if anything but linear
-  /// conditions of positions decides.
+  /// The mask that `select`, of a left factor, is; none if no linear conditions
+  /// of positions and of numbers of rows show elements.
   static std::optional<Mask> get(mlir::arith::SelectOp select,
                                  const KernelSpace &space);
 };

@@ -24,6 +24,8 @@ void populateFragmentPatterns(const mlir::TypeConverter &converter,
                               bool storesMatrices);
 void populateConvertLayoutPatterns(const mlir::TypeConverter &converter,
                                    mlir::RewritePatternSet &patterns);
+void populateExtremesPatterns(const mlir::TypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
 void populateBarrierPatterns(const mlir::TypeConverter &converter,
                              mlir::RewritePatternSet &patterns);
 /// With `copiesBoxes`, the target may copy boxes of tensors, which counters

@@ -15,6 +15,7 @@
 #include "passes/fragments/SharedTiles.h"
 #include "passes/pieces/Pieces.h"
 #include "passes/pieces/Scratch.h"
+#include "passes/schedule/ThreadGrid.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -156,6 +157,10 @@ struct LowerAwait : public OpConversionPattern<tile::AwaitOp> {
         getBarrier(rewriter, loc, adaptor.getBarriers().front(), index);
     waitForPhase(rewriter, loc, barrier,
                  toInt32(rewriter, loc, adaptor.getParity().front()));
+    // The thread that acts for its warp must not let two phases pass while
+    // another one still waits for the first of them.
+    if (Role(op).getThreads() == ThreadGrid::kWarp)
+      synchronizeWarp(rewriter, loc);
     SmallVector<Value> tiles;
     for (auto [buffer, type] :
          llvm::zip_equal(adaptor.getBuffers(), op.getBuffers().getTypes()))

@@ -50,13 +50,6 @@ static Value advanceRows(OpBuilder &builder, Location loc, Value address,
                       arith::MulIOp::create(builder, loc, row, rowBytes));
 }
 
-/// Has all threads of a warp wait for each other.
-static void synchronizeWarp(OpBuilder &builder, Location loc) {
-  NVVM::SyncWarpOp::create(
-      builder, loc,
-      arith::ConstantIntOp::create(builder, loc, -1, /*width=*/32));
-}
-
 namespace {
 
 struct LowerCopyBox : public OpConversionPattern<tile::CopyBoxOp> {

@@ -77,6 +77,12 @@ void Role::synchronize(OpBuilder &builder, Location loc) const {
                           /*reductionOp=*/{}, /*reductionPredicate=*/Value());
 }
 
+void bastile::synchronizeWarp(OpBuilder &builder, Location loc) {
+  NVVM::SyncWarpOp::create(
+      builder, loc,
+      arith::ConstantIntOp::create(builder, loc, -1, /*width=*/32));
+}
+
 /// Has `build` run by the thread whose `number` is 0.
 static void runOnZero(OpBuilder &builder, Location loc, Value number,
                       function_ref<void()> build) {

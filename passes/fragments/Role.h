@@ -54,6 +54,9 @@ private:
   int64_t firstThread = 0, threads = 0;
 };
 
+/// Has the threads of each warp wait for each other.
+void synchronizeWarp(mlir::OpBuilder &builder, mlir::Location loc);
+
 } // namespace bastile
 
 #endif // BASTILE_PASSES_FRAGMENTS_ROLE_H

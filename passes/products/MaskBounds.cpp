@@ -40,32 +40,34 @@ public:
   /// and its constant.
   Value getOfRow(const MaskCondition &condition, bool isSmallest) {
     const bool isFirst = isSmallest == (condition.row > 0);
-    return addTerm(getConstant(condition), condition.row,
+    return addTerm(getConstant(condition, isSmallest), condition.row,
                    isFirst ? emitter.row
                            : getLast(emitter.row, emitter.getExtents().rows,
                                      condition.row ? "m" : ""));
   }
-  /// What `condition` has of no position.
-  Value getConstant(const MaskCondition &condition) {
+  /// The smallest or the largest that `condition` has of no position, in any
+  /// row of the tile.
+  Value getConstant(const MaskCondition &condition, bool isSmallest = true) {
     Value sum = constant(condition.constant);
-    for (auto [number, times] : condition.numbers)
-      sum = add(sum, arith::MulIOp::create(builder, emitter.emitNumber(number),
-                                           constant(times)));
+    for (auto [number, times] : condition.numbers) {
+      auto [least, most] = getNumbers(number);
+      Value own = isSmallest == (times > 0) ? least : most;
+      sum = add(sum, arith::MulIOp::create(builder, own, constant(times)));
+    }
     return sum;
   }
   /// Whether integers of 32 bits hold all that the numbers of `conditions` are
   /// added to; null if there are none.
   Value areSmall(const MaskConditions &conditions);
-  /// `value` with the smallest that `condition` has of an element of the step.
-  Value addSmallestOfColumn(Value value, const MaskCondition &condition) {
-    return addTerm(value, condition.column,
-                   condition.column > 0
-                       ? emitter.stream
-                       : getLast(emitter.stream, emitter.getExtents().streamed,
-                                 condition.column ? "k" : ""));
-  }
 
 private:
+  /// The least and the greatest of `number` in the tile.
+  std::pair<Value, Value> getNumbers(BlockArgument number) {
+    if (isOfRow(number))
+      return emitter.emitNumbersOfRows(number);
+    Value only = emitter.emitNumber(number);
+    return {only, only};
+  }
   /// The last place of a tile of `length` elements along dimension `name`, if
   /// there is one.
   Value getLast(Value first, int64_t length, StringRef name) {
@@ -93,12 +95,16 @@ Value PlaceBuilder::areSmall(const MaskConditions &conditions) {
     for (auto [number, times] : condition.numbers)
       numbers.insert(number);
   Value all;
-  for (Value number : numbers) {
-    Value own = arith::CmpIOp::create(
-        builder, arith::CmpIPredicate::ult,
-        add(emitter.emitNumber(cast<BlockArgument>(number)), most),
-        constant(2 * most));
+  auto require = [&](Value number) {
+    Value own = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                      add(number, most), constant(2 * most));
     all = all ? arith::AndIOp::create(builder, all, own).getResult() : own;
+  };
+  for (Value number : numbers) {
+    auto [least, greatest] = getNumbers(cast<BlockArgument>(number));
+    require(least);
+    if (greatest != least)
+      require(greatest);
   }
   return all;
 }
@@ -188,14 +194,37 @@ StepRange bastile::emitStepRange(ImplicitLocOpBuilder &builder,
 Value bastile::emitIsShown(ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,
                            const MaskConditions &conditions) {
   PlaceBuilder places(builder, emitter);
-  Value least;
-  for (const MaskCondition &condition : conditions) {
-    Value own = places.addSmallestOfColumn(
-        places.getOfRow(condition, /*isSmallest=*/true), condition);
-    least = least ? places.smallest(least, own) : own;
+  // Ahead of the loop, from which and up to which place steps may begin.
+  Value first, last;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(emitter.loop);
+    Value size = emitter.getSize("k");
+    first = emitter.constant(0);
+    Value end = size;
+    for (const MaskCondition &condition : conditions) {
+      Value least = places.getOfRow(condition, /*isSmallest=*/true);
+      if (condition.column > 0)
+        first = places.largest(first, places.negate(least));
+      else if (condition.column < 0)
+        end = places.smallest(end, places.add(least, 1));
+      else
+        first = arith::SelectOp::create(builder, places.isNegative(least), size,
+                                        first);
+    }
+    if (Value areSmall = places.areSmall(conditions))
+      first = arith::SelectOp::create(builder, areSmall, first, size);
+    // The last step may reach beyond the end of k, where nothing is.
+    Value isWhole =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, end, size);
+    last = arith::SelectOp::create(
+        builder, isWhole, size,
+        places.add(end, -emitter.getExtents().streamed));
   }
-  Value isShown = arith::CmpIOp::create(builder, arith::CmpIPredicate::sge,
-                                        least, emitter.constant(0));
-  Value areSmall = places.areSmall(conditions);
-  return areSmall ? arith::AndIOp::create(builder, isShown, areSmall) : isShown;
+  auto compare = [&](arith::CmpIPredicate predicate, Value place) -> Value {
+    return arith::CmpIOp::create(builder, predicate, emitter.stream, place);
+  };
+  return arith::AndIOp::create(builder,
+                               compare(arith::CmpIPredicate::sge, first),
+                               compare(arith::CmpIPredicate::sle, last));
 }

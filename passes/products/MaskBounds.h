@@ -25,7 +25,7 @@ StepRange emitStepRange(mlir::ImplicitLocOpBuilder &builder,
                         const Visited &visited);
 
 /// Emits, inside of the loop, whether `conditions` hold for all elements of the
-/// tile.
+/// tile: whether its step is between two that follow from them ahead of it.
 mlir::Value emitIsShown(mlir::ImplicitLocOpBuilder &builder,
                         SpaceEmitter &emitter,
                         const MaskConditions &conditions);

@@ -199,49 +199,21 @@ void ProgramFrame::findMatrix(Value number) {
   }
 }
 
-/// How many of `matrices`, at least one, the cache holds at a time where each
-/// has `bytes` for an element along k. All such groups but the last one are of
-/// this size, and that one is not much smaller.
-Value ProgramFrame::countCachedMatrices(Value matrices, int64_t bytes) {
-  // Less than the 50 MB of an H100's second-level cache, which takes results as
-  // well.
-  constexpr int64_t cacheBytes = int64_t{32} << 20;
-  Value one = constant(1);
-  Value matrixBytes =
-      arith::MulIOp::create(builder, emitter.getSize("k"), constant(bytes));
-  for (StringAttr name : getSummedBatch())
-    matrixBytes =
-        arith::MulIOp::create(builder, matrixBytes, emitter.getSize(name));
-  Value cached =
-      arith::DivUIOp::create(builder, constant(cacheBytes),
-                             arith::MaxUIOp::create(builder, matrixBytes, one));
-  Value groups = arith::CeilDivUIOp::create(
-      builder, matrices, arith::MaxUIOp::create(builder, cached, one));
-  return arith::CeilDivUIOp::create(
-      builder, matrices, arith::MaxUIOp::create(builder, groups, one));
-}
-
-void ProgramFrame::findPlaceOfRows(Value number, bool lastFirst,
-                                   int64_t bytes) {
-  Value matrices = constant(1);
-  for (StringAttr name : getBatch())
-    matrices = arith::MulIOp::create(builder, matrices, emitter.getSize(name));
-  Value cached = countCachedMatrices(matrices, bytes);
-  Value groupTiles = arith::MulIOp::create(builder, cached, rowTiles);
-  Value firstMatrix = arith::MulIOp::create(
-      builder, arith::DivUIOp::create(builder, number, groupTiles), cached);
-  Value inGroup = arith::RemUIOp::create(builder, number, groupTiles);
-  Value ofGroup = arith::MinUIOp::create(
-      builder, cached, arith::SubIOp::create(builder, matrices, firstMatrix));
-  Value rowTile = arith::DivUIOp::create(builder, inGroup, ofGroup);
-  if (lastFirst)
-    rowTile = arith::SubIOp::create(
-        builder, arith::SubIOp::create(builder, rowTiles, constant(1)),
-        rowTile);
+void ProgramFrame::findPlaceOfPairs(Value number, bool lastFirst) {
+  Value inMatrix = arith::RemUIOp::create(builder, number, rowTiles);
+  Value fromEnd = arith::DivUIOp::create(builder, inMatrix, constant(2));
+  Value fromOtherEnd = arith::SubIOp::create(
+      builder, arith::SubIOp::create(builder, rowTiles, constant(1)), fromEnd);
+  Value isFirst = arith::CmpIOp::create(
+      builder, arith::CmpIPredicate::eq,
+      arith::RemUIOp::create(builder, inMatrix, constant(2)), constant(0));
+  Value rowTile =
+      lastFirst
+          ? arith::SelectOp::create(builder, isFirst, fromOtherEnd, fromEnd)
+          : arith::SelectOp::create(builder, isFirst, fromEnd, fromOtherEnd);
   emitter.row = arith::MulIOp::create(builder, rowTile, constant(extents.rows));
   emitter.setColumns(constant(0), extents.columns);
-  findMatrix(arith::AddIOp::create(
-      builder, firstMatrix, arith::RemUIOp::create(builder, inGroup, ofGroup)));
+  findMatrix(arith::DivUIOp::create(builder, number, rowTiles));
 }
 
 //===----------------------------------------------------------------------===//

@@ -29,11 +29,10 @@ public:
   /// run at the same time, or one after the other, share what they read of both
   /// operands in the cache.
   void findPlace(mlir::Value number, mlir::Value blockRow = mlir::Value());
-  /// The same where a program has all columns and takes `bytes` for each
-  /// element along k: with the first rows of several matrices ahead of any
-  /// others, or the last ones. The cache holds what these matrices have along
-  /// k, which programs read again for each tile of rows.
-  void findPlaceOfRows(mlir::Value number, bool lastFirst, int64_t bytes);
+  /// The same where a program has all columns, and tiles of the first rows of a
+  /// matrix, or of the last ones, take the longest: tiles 2 i and 2 i + 1 are
+  /// the i-th ones from both ends of a matrix, the longer one first.
+  void findPlaceOfPairs(mlir::Value number, bool lastFirst);
 
   /// The dimensions of the batch over which products are added up.
   llvm::SmallVector<mlir::StringAttr> getSummedBatch();
@@ -80,7 +79,6 @@ private:
   mlir::DictionaryAttr getParts();
   llvm::SmallVector<mlir::StringAttr> getBatch();
   void findMatrix(mlir::Value number);
-  mlir::Value countCachedMatrices(mlir::Value matrices, int64_t bytes);
 
   const llvm::SetVector<mlir::Attribute> names;
   llvm::SmallVector<mlir::Type> types;

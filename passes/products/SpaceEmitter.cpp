@@ -32,6 +32,29 @@ Value SpaceEmitter::emitNumber(BlockArgument argument) {
   return arith::IndexCastOp::create(builder, builder.getIndexType(), number);
 }
 
+std::pair<Value, Value>
+SpaceEmitter::emitNumbersOfRows(BlockArgument argument) {
+  OpBuilder::InsertionGuard guard(builder);
+  if (loop)
+    builder.setInsertionPoint(loop);
+  auto &known = numbersOfRows[argument];
+  if (known.first && known.first.getParentRegion()->isAncestor(
+                         builder.getInsertionBlock()->getParent()))
+    return known;
+  const unsigned operand = operands.find(argument, /*ofFactor=*/true);
+  const RankedTensorType type = operands.getAll()[operand].type;
+  const int64_t rank = type.getRank();
+  auto extremes = tile::ExtremesOp::create(
+      builder, getMemory(operand), getIndices(operand),
+      /*dimension=*/type.getDimSize(rank - 2) != 1 ? rank - 2 : rank - 1,
+      extents.rows, getSize("m"));
+  auto toIndex = [&](Value number) -> Value {
+    return arith::IndexCastOp::create(builder, builder.getIndexType(), number);
+  };
+  known = {toIndex(extremes.getLeast()), toIndex(extremes.getGreatest())};
+  return known;
+}
+
 RankedTensorType SpaceEmitter::getTileType(RankedTensorType type,
                                            bool ofFactor) const {
   const int64_t rank = type.getRank();

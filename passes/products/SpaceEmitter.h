@@ -98,6 +98,10 @@ public:
   /// The integer that an operand of a left factor has for the whole matrix,
   /// read ahead of the loop.
   mlir::Value emitNumber(mlir::BlockArgument argument);
+  /// The least and the greatest integer that an operand of a left factor has
+  /// for a row of the tile, read ahead of the loop.
+  std::pair<mlir::Value, mlir::Value>
+  emitNumbersOfRows(mlir::BlockArgument argument);
   const Extents &getExtents() const { return extents; }
   /// Makes tiles along n as long as `columns`, from `first` on.
   void setColumns(mlir::Value first, int64_t columns) {
@@ -136,6 +140,9 @@ private:
   Extents extents;
   PowersOf2 powersOf2;
   mlir::IRMapping outerTiles, streamedTiles;
+  /// The last numbers of rows that were read, by argument.
+  llvm::SmallDenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>>
+      numbersOfRows;
 };
 
 } // namespace bastile

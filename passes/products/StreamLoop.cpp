@@ -213,8 +213,8 @@ SmallVector<Value> StreamLoop::buildOfGroups(ValueRange initial, Body body) {
 }
 
 SmallVector<Value> StreamLoop::build(ValueRange initial, Body body) {
-  range = emitStepRange(builder, emitter, space, visited);
   copyWhole();
+  range = emitStepRange(builder, emitter, space, visited);
   SmallVector<Value> totals = groups.empty() ? buildPlain(initial, body)
                               : groups.size() == 1
                                   ? buildOfOneGroup(initial, body)

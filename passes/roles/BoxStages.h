@@ -28,8 +28,6 @@ public:
             int64_t stages, mlir::Value rank, int64_t offset);
   /// The bytes of all slots.
   int64_t getBytes() const { return stages * stageBytes; }
-  /// Those of one copy of all factors.
-  int64_t getStageBytes() const { return stageBytes; }
   /// The warpgroups of the cluster, all of which read what a block copies.
   static int64_t getReaders(tile::MatmulAttr schedule) {
     return schedule.getDotWarps() / 4 * schedule.getBlocks();

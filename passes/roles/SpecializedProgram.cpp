@@ -46,7 +46,7 @@ public:
 private:
   void buildOverTiles(llvm::function_ref<Value(Value at, Value turn)> body);
   Value computeTile(Value at, Value turn);
-  Value getTile(Value place, Value turn);
+  Value getTile(Value place);
   void synchronize() {
     tile::SynchronizeOp::create(builder,
                                 /*cluster=*/frame.schedule.getBlocks() > 1);
@@ -74,30 +74,39 @@ void SpecializedBuilder::buildOverTiles(
   builder.setInsertionPointToStart(loop.getBody());
   Value turn =
       arith::DivUIOp::create(builder, loop.getInductionVar(), programs);
-  pipeline->findPlace(getTile(loop.getInductionVar(), turn), blockRow);
+  pipeline->findPlace(getTile(loop.getInductionVar()), blockRow);
   scf::YieldOp::create(builder, body(loop.getRegionIterArgs().front(), turn));
 }
 
 /// The tile that a program computes at `place`, its own number and as many
-/// times the number of programs as it has had a turn. Of uneven tiles, the
-/// first program would have the longest of each round. So every other round
-/// goes the other way, unless it is the last one and has not a tile for each
-/// program.
-Value SpecializedBuilder::getTile(Value place, Value turn) {
+/// times the number of programs as it has had a turn. Of uneven tiles, it takes
+/// both of a pair, one turn after the other, so that all programs have the same
+/// to do, and those of one matrix run at the same time, for which the cache
+/// holds the matrix. In the last two turns, which have not a pair for each
+/// program, the longer ones of the pairs that are left come first.
+Value SpecializedBuilder::getTile(Value place) {
   if (!pipeline->isUneven())
     return place;
-  Value parity = arith::RemUIOp::create(builder, turn, frame.constant(2));
-  Value isBack = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
-                                       parity, frame.constant(1));
-  Value end = arith::AddIOp::create(
-      builder, place, arith::SubIOp::create(builder, programs, first));
-  Value isWhole =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::ule, end, tiles);
-  Value mirrored = arith::SubIOp::create(
-      builder, end, arith::AddIOp::create(builder, first, frame.constant(1)));
-  return arith::SelectOp::create(
-      builder, arith::AndIOp::create(builder, isBack, isWhole), mirrored,
-      place);
+  Value two = frame.constant(2);
+  Value length = arith::MulIOp::create(builder, programs, two);
+  Value inTurns = arith::RemUIOp::create(builder, place, length);
+  Value begin = arith::SubIOp::create(builder, place, inTurns);
+  Value pairs = arith::CeilDivUIOp::create(
+      builder,
+      arith::MinUIOp::create(builder, length,
+                             arith::SubIOp::create(builder, tiles, begin)),
+      two);
+  Value isSecond =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::uge, inTurns, pairs);
+  Value pair = arith::SelectOp::create(
+      builder, isSecond, arith::SubIOp::create(builder, inTurns, pairs),
+      inTurns);
+  Value tile = arith::AddIOp::create(builder, begin,
+                                     arith::MulIOp::create(builder, pair, two));
+  return arith::AddIOp::create(builder, tile,
+                               arith::SelectOp::create(builder, isSecond,
+                                                       frame.constant(1),
+                                                       frame.constant(0)));
 }
 
 /// Computes a tile of each result. `at` steps were taken before, and as many
@@ -149,7 +158,7 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
 
   auto roles = tile::RolesOp::create(
       builder, ArrayRef<int64_t>{schedule.getCopyWarps(), warps},
-      ArrayRef<int64_t>{1, warps * warp},
+      ArrayRef<int64_t>{pipeline->getCopyThreads(), warps * warp},
       builder.getDenseI64ArrayAttr(getRegisters(warps)),
       /*rolesCount=*/2);
   auto enter = [&](unsigned role) {

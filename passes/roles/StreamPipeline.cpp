@@ -93,6 +93,18 @@ StreamPipeline::StreamPipeline(ProgramFrame &frame)
   longest = findLongest();
 }
 
+/// Where numbers of rows bound the steps, a warp reads them.
+int64_t StreamPipeline::getCopyThreads() const {
+  constexpr int64_t warp = 32;
+  const bool readsRows =
+      llvm::any_of(visited.conditions, [](const MaskCondition &condition) {
+        return llvm::any_of(condition.numbers, [](const auto &entry) {
+          return isOfRow(entry.first);
+        });
+      });
+  return readsRows ? warp : 1;
+}
+
 StreamPipeline::Longest StreamPipeline::findLongest() const {
   auto isBound = [&](int64_t sign) {
     return llvm::any_of(
@@ -107,8 +119,7 @@ StreamPipeline::Longest StreamPipeline::findLongest() const {
 
 void StreamPipeline::findPlace(Value tile, Value blockRow) {
   if (isUneven())
-    frame.findPlaceOfRows(tile, longest == Longest::Last,
-                          getStepBytes() / frame.extents.streamed);
+    frame.findPlaceOfPairs(tile, longest == Longest::Last);
   else
     frame.findPlace(tile, blockRow);
 }
@@ -147,10 +158,12 @@ Value StreamPipeline::copy(Value at, Value turn) {
 }
 
 /// Loads what transposed factors have of numbers of their rows ahead of the
-/// products of a step, whose time covers that of the loads.
+/// products of a step, whose time covers that of the loads. Integers are those
+/// of masks, which few steps need, and would take registers in all of them.
 void StreamPipeline::emitNumbersOfRows() {
   for (BlockArgument argument : frame.getBody().getArguments())
     if (!KernelSpace::hasColumns(argument) &&
+        isa<FloatType>(getElementTypeOrSelf(argument.getType())) &&
         llvm::any_of(argument.getUses(), [&](OpOperand &use) {
           return frame.space.readsStream(use) &&
                  getSizeOperand(use.getOwner()) != &use;

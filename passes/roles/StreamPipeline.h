@@ -44,6 +44,7 @@ public:
   mlir::Value copy(mlir::Value at, mlir::Value turn) override;
   mlir::Value compute(mlir::Value at, mlir::Value turn) override;
   void findPlace(mlir::Value number, mlir::Value blockRow) override;
+  int64_t getCopyThreads() const override;
   /// Where a mask leaves the first or the last rows most of k.
   bool isUneven() const override { return longest != Longest::None; }
 
@@ -54,10 +55,6 @@ private:
   Longest findLongest() const;
   /// Whether products of both kinds read what is copied for inner ones.
   bool sharesInner() const { return !shared.empty(); }
-  /// The bytes that are copied for a step.
-  int64_t getStepBytes() const {
-    return inner.getStageBytes() + (outer ? outer->getStageBytes() : 0);
-  }
   StepRange emitRange();
   mlir::Value getRight(tile::DotOp dot) const;
   void beginInner(tile::DotOp dot);

@@ -37,8 +37,10 @@ public:
   virtual mlir::Value compute(mlir::Value at, mlir::Value turn) = 0;
   /// Lets the emitter compute tile `number` of the program's.
   virtual void findPlace(mlir::Value number, mlir::Value blockRow) = 0;
-  /// Whether tiles that are computed at the same time take unequal times, the
-  /// first ones the longest.
+  /// How many threads of the role that copies run its code; the first one of
+  /// them copies.
+  virtual int64_t getCopyThreads() const { return 1; }
+  /// Whether tiles take unequal times, but pairs of neighbours about the same.
   virtual bool isUneven() const { return false; }
 };
 

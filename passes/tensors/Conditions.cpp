@@ -6,12 +6,15 @@
 
 #include "passes/tensors/Conditions.h"
 
+#include "dialect/KernelSpace.h"
 #include "dialect/Rows.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/CastInterfaces.h"
+#include "passes/analysis/Rounds.h"
+#include "passes/analysis/StreamedFactors.h"
 #include "passes/tensors/FunctionVerifier.h"
 
 using namespace mlir;
@@ -148,6 +151,32 @@ void bastile::moveConditionsBehindRows(func::FuncOp func) {
     RowMover(builder, op).run();
   if (movers.empty())
     return;
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(func.front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+void bastile::chooseConditions(func::FuncOp func) {
+  SmallVector<arith::AndIOp> pairs;
+  for (auto op : func.front().getOps<arith::AndIOp>())
+    if (op->hasAttr(tile::TileDialect::kEitherAttrName))
+      pairs.push_back(op);
+  if (pairs.empty())
+    return;
+  const Rounds rounds(func);
+  const StreamedFactors streamed(func, rounds);
+  auto isTransposed = [&](Operation *op) {
+    return llvm::any_of(streamed.getProducts(), [&](const auto &product) {
+      return sumsOverRows(cast<tile::DotOp>(product.first)) &&
+             product.second.contains(op);
+    });
+  };
+  SmallVector<bool> chosen = llvm::map_to_vector(
+      pairs, [&](arith::AndIOp op) { return isTransposed(op); });
+  for (auto [op, takesSecond] : llvm::zip(pairs, chosen)) {
+    op.replaceAllUsesWith(op->getOperand(takesSecond ? 1 : 0));
+    op.erase();
+  }
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(func.front())))
     if (isOpTriviallyDead(&op))
       op.erase();

@@ -24,6 +24,12 @@ bool canBeStored(mlir::Operation *op);
 /// these are the operands of the comparison.
 void moveConditionsBehindRows(mlir::func::FuncOp func);
 
+/// Keeps one of the two conditions of each op of `func` that says the same by
+/// numbers of rows and by numbers of columns (`tile.either`): the second one in
+/// factors that are summed over their rows, whose columns are the rows of a
+/// program, and the first one anywhere else.
+void chooseConditions(mlir::func::FuncOp func);
+
 } // namespace bastile
 
 #endif // BASTILE_PASSES_TENSORS_CONDITIONS_H

@@ -464,8 +464,11 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
     backward->removeAttr(name);
   backward.setFunctionType(
       builder.getFunctionType(inputTypes, ValueRange(results).getTypes()));
-  for (auto [index, name] : llvm::enumerate(names))
+  for (auto [index, name] : llvm::enumerate(names)) {
     setInputName(backward, index, name);
+    if (!cast<DictionaryAttr>(inputs[index]).contains("grad"))
+      noteAbove(backward, index, originals[index]);
+  }
   for (auto [index, name] : llvm::enumerate(resultNames))
     setResultName(backward, index, name);
   nameDimensions(func, originals, backward);

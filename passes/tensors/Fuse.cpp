@@ -23,6 +23,7 @@
 #include "passes/tensors/FunctionVerifier.h"
 #include "passes/tensors/Grouping.h"
 #include "passes/tensors/InPlace.h"
+#include "passes/tensors/Names.h"
 #include "passes/tensors/RoundFactors.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -105,6 +106,8 @@ tile::KernelOp FunctionFuser::buildKernel(const Group &group, StringRef name) {
     kernel.setScheduleAttr(schedule);
 
   Block *body = builder.createBlock(&kernel.getBody());
+  for (auto [index, input] : llvm::enumerate(group.inputs))
+    noteAbove(kernel, index, input);
   IRMapping mapping;
   for (Value input : group.inputs)
     mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
@@ -478,6 +481,7 @@ LogicalResult FunctionFuser::run() {
   giveFactorsSizes(func);
   roundFactors(func);
   separateFactors(func);
+  chooseConditions(func);
   // Another source of an op's sizes may have other columns.
   const ValueDimensions dimensions(func.front());
   replaceSizeSources(func.front(), [](Value root) { return root; });

@@ -1,4 +1,4 @@
-//===- Names.h - What arguments and results are called ----------*- C++ -*-===//
+//===- Names.h - What is said of arguments and results ----------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -9,6 +9,7 @@
 
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/analysis/LeastValues.h"
 
 namespace bastile {
 
@@ -25,6 +26,16 @@ inline std::string getResultName(mlir::func::FuncOp func, unsigned index) {
   auto name = func.getResultAttrOfType<mlir::StringAttr>(
       index, tile::TileDialect::kNameAttrName);
   return name ? name.str() : "result" + std::to_string(index);
+}
+
+/// Notes on argument `index` of `function` what is known of `value`, which is
+/// passed there.
+inline void noteAbove(mlir::FunctionOpInterface function, unsigned index,
+                      mlir::Value value) {
+  if (std::optional<double> least = findLeast(value))
+    function.setArgAttr(
+        index, tile::TileDialect::kAboveAttrName,
+        mlir::Builder(function.getContext()).getF64FloatAttr(*least));
 }
 
 } // namespace bastile

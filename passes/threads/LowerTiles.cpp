@@ -537,6 +537,7 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
                              /*storesMatrices=*/found->computeCapability >= 90);
     populateFragmentMemoryPatterns(converter, patterns);
     populateConvertLayoutPatterns(converter, patterns);
+    populateExtremesPatterns(converter, patterns);
     populateBarrierPatterns(converter, patterns);
     populateCounterPatterns(converter, patterns,
                             /*copiesBoxes=*/found->hasBulkCopy());

@@ -35,7 +35,7 @@ def attend(
     query, key, value = checks.cast(query, key, value)
     heads = heads_of.find(call, query, key, value)
     left, right = take_window(call, window)
-    of_queries, of_keys = packing.find(heads, documents, position_ids, cu_seqlens)
+    packed = packing.find(heads, documents, position_ids, cu_seqlens)
     if not (causal or left >= 0 or right >= 0 or alibi_slopes is not None):
         offset = 0
     others = (
@@ -44,8 +44,7 @@ def attend(
         heads.of_scores("mask", take_mask(call, "mask", mask)),
         heads.of_keys("key_mask", take_mask(call, "key_mask", key_mask)),
         take_bias(heads, bias),
-        of_queries,
-        of_keys,
+        *packed,
         heads.of_heads("alibi_slopes", alibi_slopes),
         take_seed(call, dropout, seed, query.device),
     )

@@ -2,40 +2,52 @@
 """Which document of a packed sequence each token is of."""
 
 import torch
+from bastile._attention import ranges
+
+#: The operands of the formula that say documents.
+_COUNT = 8
 
 
 def find(heads, documents, position_ids, cu_seqlens):
-    """The documents of queries and of keys as operands, of the arguments of
-    `bastile.ops.attention` that say them; a pair of None where none does."""
+    """The documents of queries and of keys and their ranges as operands, of the arguments
+    of `bastile.ops.attention` that say them; None where nothing needs to be said."""
     given = [x for x in (documents, position_ids, cu_seqlens) if x is not None]
     if not given:
-        return None, None
+        return [None] * _COUNT
     if len(given) > 1:
         raise ValueError(
             f"{heads.call}: documents are said by one of 'documents', 'position_ids' and "
             f"'cu_seqlens', but {len(given)} are given"
         )
+    numbers = None, None
     if position_ids is not None:
-        name, documents = "position_ids", of_positions(position_ids)
+        name, of_queries = "position_ids", ranges.of_runs(of_positions(position_ids))
+        of_keys = of_queries
     elif cu_seqlens is not None:
-        name, documents = "cu_seqlens", of_boundaries(heads, cu_seqlens)
+        name, of_queries = "cu_seqlens", of_boundaries(heads, cu_seqlens)
+        of_keys = of_queries
     else:
         name = "documents"
-    of_queries, of_keys = (
-        documents if isinstance(documents, tuple) else (documents, documents)
-    )
-    return heads.of_queries(name, of_queries), heads.of_keys(name, of_keys)
+        is_pair = isinstance(documents, tuple)
+        queries, keys = documents if is_pair else (documents, documents)
+        numbers = heads.of_queries(name, queries), heads.of_keys(name, keys)
+        of_queries, of_keys = ranges.of_equals(queries, keys)
+    return [
+        *numbers,
+        *(heads.of_queries(name, x) for x in of_queries),
+        *(heads.of_keys(name, x) for x in of_keys),
+    ]
 
 
 def of_positions(position_ids):
     """Documents that begin wherever a position does not follow the one before."""
     starts = torch.diff(position_ids, dim=-1) != 1
     first = torch.zeros_like(position_ids[..., :1])
-    return torch.cat([first, starts.cumsum(-1)], -1).to(torch.int32)
+    return torch.cat([first, starts.cumsum(-1)], -1)
 
 
 def of_boundaries(heads, cu_seqlens):
-    """Documents of one sequence, of the places where they begin."""
+    """The ranges of documents of one sequence, of the places where they begin."""
     heads.check("cu_seqlens", cu_seqlens, cu_seqlens.dim() == 1, "[documents + 1]")
     if heads.batch != 1 or heads.queries != heads.keys:
         raise ValueError(
@@ -44,4 +56,4 @@ def of_boundaries(heads, cu_seqlens):
             f"queries and {heads.keys} keys"
         )
     places = torch.arange(heads.keys, device=cu_seqlens.device, dtype=cu_seqlens.dtype)
-    return torch.searchsorted(cu_seqlens, places, right=True).to(torch.int32)
+    return ranges.of_runs(torch.searchsorted(cu_seqlens, places, right=True))

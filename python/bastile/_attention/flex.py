@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from bastile._attention import api
-from bastile._attention import heads as heads_of
+from bastile._attention import heads as heads_of, ranges
 from bastile._attention.scores import operators
 from bastile._attention.scores.values import AXES
 from bastile._losses import checks
@@ -132,13 +132,40 @@ def attend_by(
 def _prepare(functions, heads, device, offsets):
     """A function of all operands and the numbers, and the operands that follow from the
     functions: where indices begin, and what is read of captured tensors."""
-    reads, compute = operators.find(functions)
+    reads, equals, compute = operators.find(functions)
     tensors = functions.captured.tensors
-    return (
-        compute,
-        [api.one_offset(offsets.get(axis), device) for axis in ("query", "key")],
-        [_read(heads, tensors[i].to(device), places, offsets) for i, places in reads],
+    captured = [
+        _read(heads, tensors[i].to(device), places, offsets) for i, places in reads
+    ]
+    for pair in equals:
+        queries, keys = (captured[reads.index(read)] for read in pair)
+        queries, keys = queries.squeeze(-1), keys.squeeze(-2)
+        captured += _find_ranges(
+            keys if _is_one(heads, *pair, offsets) else queries, keys
+        )
+    shifts = [api.one_offset(offsets.get(axis), device) for axis in ("query", "key")]
+    return compute, shifts, captured
+
+
+def _is_one(heads, by_query, by_key, offsets):
+    """Whether what is read by the query and by the key are the same numbers."""
+    (number, places), (other, others) = by_query, by_key
+    if number != other or heads.queries != heads.keys:
+        return False
+    along_keys = [("key" if axis == "query" else axis, i) for axis, i in places]
+    return along_keys == [tuple(place) for place in others] and (
+        offsets.get("query", 0) == offsets.get("key", 0)
     )
+
+
+def _find_ranges(queries, keys):
+    """The ranges in which numbers of queries [..., Q] and of keys [..., K] are equal,
+    with the dimensions of scores."""
+    by_query, by_key = ranges.of_equals(queries, keys)
+    return [
+        *(x.unsqueeze(-1) for x in by_query),
+        *(x.unsqueeze(-2) for x in by_key),
+    ]
 
 
 def _read(heads, tensor, places, offsets):

@@ -5,6 +5,7 @@ import functools
 import math
 import operator
 
+from bastile._compiler import symbols
 from bastile._compiler.traced_operators import TracedOperator
 from bastile.functions import (
     abs,
@@ -31,6 +32,26 @@ def scores_of(query, key, scale, softcap):
     """The scores of queries and keys, kept below ``softcap`` where that is not 0."""
     scores = query @ key.mT * scale
     return softcap * tanh(scores / softcap) if softcap else scores
+
+
+def in_ranges(scores, by_query, by_key, equal=None):
+    """Which of ``scores`` [..., queries, keys] belong to a query and a key of one number.
+
+    ``by_query`` are three numbers of each query, [..., queries, 1]: of the first key that
+    has the query's number, behind the last one, and not 0 where others lie between, or
+    None if they do for no query. ``by_key`` are those of queries for each key, [..., 1,
+    keys]. Where others lie between, ``equal`` tells. Each kernel goes by the numbers of
+    its own rows, and visits what they leave.
+    """
+    columns, rows = iota(scores, -1), iota(scores, -2)
+    parts = []
+    for places, (first, end, others) in ((columns, by_query), (rows, by_key)):
+        first, end = expand_as(first, scores), expand_as(end, scores)
+        part = (places >= first) & (places < end)
+        if equal is not None:
+            part = part & ((expand_as(others, scores) <= 0) | equal)
+        parts.append(part)
+    return symbols.apply("eitherOf", *parts, name="in_ranges")
 
 
 def attend(scores, value, *, seen, sink, may_be_empty, drop, with_lse, dtype):
@@ -72,7 +93,16 @@ def attend(scores, value, *, seen, sink, may_be_empty, drop, with_lse, dtype):
 
 
 @functools.partial(
-    TracedOperator, any_length=("seen", "seen_keys", "bias", "key_documents")
+    TracedOperator,
+    any_length=(
+        "seen",
+        "seen_keys",
+        "bias",
+        "key_documents",
+        "key_first",
+        "key_end",
+        "key_others",
+    ),
 )
 def attention(
     query,
@@ -85,6 +115,12 @@ def attention(
     bias=None,
     query_documents=None,
     key_documents=None,
+    query_first=None,
+    query_end=None,
+    query_others=None,
+    key_first=None,
+    key_end=None,
+    key_others=None,
     slopes=None,
     seed=None,
     scale=1.0,
@@ -99,8 +135,9 @@ def attention(
     ``value`` [B, heads of keys, 1, K, size].
 
     All operands have five dimensions, of which each may be 1: ``sinks`` and ``slopes``
-    go along both dimensions of heads, documents along the batch and along queries or
-    keys, ``seen``, of int8, and ``bias`` along all. Query i is at position i +
+    go along both dimensions of heads, documents and their ranges, as `in_ranges` takes
+    them, along the batch and along queries or keys, ``seen``, of int8, and ``bias`` along
+    all. Query i is at position i +
     ``offset``, or i where there is no offset. ``left`` and ``right`` are how far before
     and behind a position keys are seen; -1 stands for no limit. ``seed`` is one number.
     """
@@ -120,8 +157,13 @@ def attention(
         conditions.append(place >= position - int(left))
     if right >= 0:
         conditions.append(place <= position + int(right))
-    if query_documents is not None:
-        conditions.append(query_documents == expand_as(key_documents, scores))
+    if query_first is not None:
+        equal = None
+        if query_documents is not None:
+            equal = query_documents == expand_as(key_documents, scores)
+        of_queries = query_first, query_end, query_others
+        of_keys = key_first, key_end, key_others
+        conditions.append(in_ranges(scores, of_queries, of_keys, equal))
     for flags in (seen, seen_keys):
         if flags is not None:
             conditions.append(expand_as(flags, scores) != 0)

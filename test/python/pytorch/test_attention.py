@@ -11,6 +11,7 @@ import pytest
 import torch
 from attention import LOWEST, attend, make_heads, places
 from bastile import _bastile, functional, ops
+from bastile._attention import ranges
 from bastile._formulas.attention import attention
 from torch.nn import functional as F
 
@@ -150,6 +151,39 @@ def test_documents_of_queries_and_keys():
     pair = DOCUMENTS[:, 2:7], DOCUMENTS
     alike = (pair[0][:, :, None] == pair[1][:, None, :])[:, None]
     check_case(5, 9, {"documents": pair}, {"seen": alike})
+
+
+def test_documents_that_lie_apart():
+    """In any order, of any numbers, and of queries alone."""
+    apart = torch.tensor(
+        [[0, 9, -3, 9, 2**40, 0, 0, 4, 18], [7, 7, 3, 3, 7, 7, 2, 3, 3]]
+    )
+    pair = apart[:, [4, 1, 2, 8, 6]], apart.flip(0)
+    for documents, queries in ((apart, 9), (pair, 5)):
+        ours, theirs = documents if queries == 5 else (documents, documents)
+        alike = (ours[:, :, None] == theirs[:, None, :])[:, None]
+        check_case(queries, 9, {"documents": documents}, {"seen": alike})
+
+
+@pytest.mark.parametrize("most", [3, 9, 2**60])
+def test_ranges_of_equal_numbers(most):
+    """They have all equal numbers, and nothing else where they say so. Numbers that are
+    few as far as they are small have no more."""
+    generator = torch.Generator().manual_seed(5)
+    numbers = torch.randint(-most, most, (40, 13), generator=generator)
+    numbers[::2] = numbers[::2].sort().values
+    queries, keys = numbers[:, :5], numbers[:, 4:]
+    for ours, theirs in ((queries, keys), (keys, queries), (keys, keys)):
+        found = ranges.of_equals(ours, theirs)[0]
+        alike = ours[:, :, None] == theirs[:, None, :]
+        place = torch.arange(theirs.shape[1])
+        first, end, others = (x[:, :, None] for x in found)
+        within = (place >= first) & (place < end)
+        assert not (alike & ~within).any()
+        assert (alike == within)[(others == 0).expand_as(alike)].all()
+        is_run = (alike.int().diff(dim=-1) == 1).sum(-1) + alike[..., 0] == 1
+        if most == 3 and theirs.shape[1] > 2 * most:
+            assert (others[..., 0] == 0)[is_run].all()
 
 
 def test_positions_that_start_anew():

@@ -32,6 +32,10 @@ CASES = {
         "dropout": 0.3,
         "seed": torch.tensor([3], dtype=torch.int32),
     },
+    "documents": {
+        "causal": True,
+        "documents": (torch.arange(QUERIES) // 9 % 4, torch.arange(KEYS) // 13 % 5),
+    },
 }
 
 

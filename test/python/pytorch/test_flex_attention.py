@@ -105,6 +105,18 @@ def later(b, h, q, kv):
     return DOCUMENTS[q + 2] == DOCUMENTS[kv]
 
 
+APART = torch.tensor([[4, 4, 0, 4, 4, 0, 7, 1, 1], [2**40, 3, 3, 3, 3, 1, 1, 1, 1]])
+
+
+def apart(b, h, q, kv):
+    """Numbers in any order, of tokens that lie one behind."""
+    return (APART[b, kv] == APART[b, q + 1]) & (q >= kv - 1)
+
+
+def either_documents(b, h, q, kv):
+    return documents(b, h, q, kv) | (APART[b, q] == APART[b, kv])
+
+
 @pytest.mark.parametrize(
     "score_mod, captured",
     [
@@ -141,6 +153,8 @@ def test_functions_of_scores(score_mod, captured):
         documents,
         padding,
         later,
+        apart,
+        either_documents,
         pytorch.and_masks(causal, window, documents),
         pytorch.or_masks(pytorch.and_masks(causal, padding), prefix),
         lambda b, h, q, kv: torch.logical_not(torch.where(h % 2 == 0, q >= kv, b > 0)),

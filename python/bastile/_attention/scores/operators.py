@@ -18,6 +18,11 @@ from bastile._formulas.attention import attend, scores_of
 _OPERANDS = ("query", "key", "value")
 _OPTIONS = ("query_offset", "key_offset", "sinks", "seed")
 _NUMBERS = {"scale": 1.0, "softcap": 0.0, "dropout": 0.0, "with_lse": 0.0}
+#: The operands of ranges, as `in_ranges` takes them, by the axis that they go along.
+_RANGES = {
+    axis: [f"{name}_by_{axis}" for name in ("first", "end", "others")]
+    for axis in ("query", "key")
+}
 _known = {}
 
 
@@ -47,9 +52,9 @@ class Functions:
         found.functions = self
         return found
 
-    def apply(self, scores, take, offsets):
+    def apply(self, scores, take, take_ranges, offsets):
         """Scores, and the condition that says which are seen, None for all of them."""
-        trace = values.Trace(self.what, scores, self.captured, take)
+        trace = values.Trace(self.what, scores, self.captured, take, take_ranges)
         indices = trace.indices(offsets)
         if self.score_mod is not None:
             scores = trace.run_of_score(self.score_mod, indices)
@@ -67,16 +72,17 @@ class Formula:
 
     def __init__(self, functions):
         self.functions = functions
-        #: What the functions read: numbers of captured tensors and the places of their
-        #: elements.
-        self.reads = []
+        #: Each `Read` of the functions, and the pairs of these, of the query and of the
+        #: key, that they find equal.
+        self.reads, self.equals = [], []
         self._find_reads()
         names = [f"captured{i}" for i in range(len(self.reads))]
         along_keys = [
-            name
-            for name, (_, places) in zip(names, self.reads)
-            if any(place.axis == "key" for place in places)
+            name for name, read in zip(names, self.reads) if "key" in read.axes()
         ]
+        for i in range(len(self.equals)):
+            names += [f"{name}{i}" for axis in _RANGES for name in _RANGES[axis]]
+            along_keys += [f"{name}{i}" for name in _RANGES["key"]]
 
         def flex_attention(*operands):
             return self._compute(*operands)
@@ -96,29 +102,49 @@ class Formula:
         graph = _bastile.Graph("functions")
         scores = Symbol(graph, graph.argument("scores", "tensor<?x?x?x?x?xf32>", ()))
 
-        def take(number, places):
-            if (number, places) not in self.reads:
-                self.reads.append((number, places))
-            axes = {place.axis for place in places}
+        def argument(name, axes, element):
             batch, head, query, key = (
                 None if axis in axes else 1 for axis in values.AXES
             )
-            dtype = self.functions.captured.tensors[number].dtype
-            element = "i8" if dtype == torch.bool else tensor_types.element_type(dtype)
             type = tensor_types.tensor_type([batch, head, head, query, key], element)
-            return Symbol(graph, graph.argument(f"read{len(self.reads)}", type, ()))
+            return Symbol(graph, graph.argument(name, type, ()))
+
+        def take(read):
+            if read not in self.reads:
+                self.reads.append(read)
+            dtype = self.functions.captured.tensors[read.number].dtype
+            element = "i8" if dtype == torch.bool else tensor_types.element_type(dtype)
+            return argument(f"read{len(self.reads)}", read.axes(), element)
+
+        def take_ranges(*pair):
+            if pair not in self.equals:
+                self.equals.append(pair)
+            shared = (pair[0].axes() | pair[1].axes()) - _RANGES.keys()
+            return [
+                [
+                    argument(f"{name}{len(self.equals)}", shared | {axis}, "i32")
+                    for name in names
+                ]
+                for axis, names in _RANGES.items()
+            ]
 
         with traced_graph.tracing_into(graph):
             offsets = dict.fromkeys(self.functions.offsets, 0)
-            self.functions.apply(scores, take, offsets)
+            self.functions.apply(scores, take, take_ranges, offsets)
 
     def _compute(self, query, key, value, query_offset, key_offset, sinks, seed, *rest):
-        captured, numbers = rest[: len(self.reads)], rest[len(self.reads) :]
-        scale, softcap, dropout, with_lse = numbers
+        *captured, scale, softcap, dropout, with_lse = rest
+        ranges = captured[len(self.reads) :]
+
+        def take_ranges(*pair):
+            at = 6 * self.equals.index(pair)
+            return ranges[at : at + 3], ranges[at + 3 : at + 6]
+
         offsets = {"query": query_offset, "key": key_offset}
         scores, seen = self.functions.apply(
             scores_of(query, key, scale, softcap),
-            lambda *read: captured[self.reads.index(read)],
+            lambda read: captured[self.reads.index(read)],
+            take_ranges,
             {axis: x for axis, x in offsets.items() if x is not None},
         )
         return attend(
@@ -134,15 +160,17 @@ class Formula:
 
 
 def find(functions):
-    """What a call by `Functions` needs: what they read, as `Formula.reads` has it, and a
-    function of the operands and the numbers that computes the results."""
+    """What a call by `Functions` needs: what they read and find equal, as `Formula` has
+    it, and a function of the operands and the numbers that computes the results."""
     if torch.compiler.is_dynamo_compiling():
         arguments = functions.what, functions.score_mod, functions.mask_mod
-        key, reads = _find_constants(*arguments, functions.offsets)
-        return reads, functools.partial(capture.call_traced, _Named(key))
+        key, reads, equals = _find_constants(*arguments, functions.offsets)
+        return reads, equals, functools.partial(capture.call_traced, _Named(key))
     formula = functions.formula()
-    return formula.reads, lambda operands, numbers: formula.operator(
-        *operands, attributes=numbers
+    return (
+        formula.reads,
+        formula.equals,
+        lambda operands, numbers: formula.operator(*operands, attributes=numbers),
     )
 
 
@@ -154,11 +182,17 @@ class _Named(NamedTuple):
 
 @torch._dynamo.assume_constant_result
 def _find_constants(*arguments):
-    """The key of the operator and what it reads. torch.compile does not look into this:
+    """The key of the operator, what it reads and what it finds equal. torch.compile does not look into this:
     it follows from the functions' code, which does not change."""
     formula = Functions(*arguments).formula()
-    reads = [(number, tuple(map(tuple, places))) for number, places in formula.reads]
-    return formula.operator.key, tuple(reads)
+    reads = tuple(map(_constant_of, formula.reads))
+    equals = tuple(tuple(map(_constant_of, pair)) for pair in formula.equals)
+    return formula.operator.key, reads, equals
+
+
+def _constant_of(read):
+    """A `Read` of tuples alone, as torch.compile takes it."""
+    return read.number, tuple(map(tuple, read.places))
 
 
 def _parameter(name, default=inspect.Parameter.empty):

@@ -8,6 +8,7 @@ import torch
 from bastile import functions
 from bastile._attention.scores import calls
 from bastile._compiler.symbols import Symbol
+from bastile._formulas.attention import in_ranges
 from torch.overrides import TorchFunctionMode
 
 #: The dimensions of scores [B, H, Q, K], by the names of the indices that go along them.
@@ -26,16 +27,27 @@ class Place(NamedTuple):
     shift: int
 
 
+class Read(NamedTuple):
+    """What is read of a captured tensor: its number, and a `Place` for each dimension."""
+
+    number: int
+    places: tuple[Place, ...]
+
+    def axes(self):
+        return {place.axis for place in self.places if place.axis}
+
+
 class Value:
     """A number of each score: a symbol, or a number of Python. An index of a dimension
-    has a `Place` as well."""
+    has a `Place` as well, and an element of a captured tensor of integers a `Read`."""
 
-    __slots__ = ("_place", "_trace", "content")
+    __slots__ = ("_place", "_trace", "content", "read")
 
-    def __init__(self, trace, content, place=None):
+    def __init__(self, trace, content, place=None, read=None):
         self._trace = trace
         self.content = content
         self._place = place
+        self.read = read
 
     @classmethod
     def __torch_function__(cls, function, types, operands=(), named=None):
@@ -142,14 +154,16 @@ class Trace(TorchFunctionMode):
         what: what the functions are called in messages.
         scores: the symbol of all scores.
         captured: what the functions capture (`captured.Captured`).
-        take: gives the symbol, with five dimensions, of what a function reads of a
-            captured tensor, given its number and a tuple of places.
+        take: gives the symbol, with five dimensions, of a `Read`.
+        take_ranges: gives the symbols by query and by key, as `in_ranges` takes them, of
+            the ranges in which two `Read`, of the query and of the key, are equal.
     """
 
-    def __init__(self, what, scores, captured, take):
+    def __init__(self, what, scores, captured, take, take_ranges):
         super().__init__()
         self.what, self.scores = what, scores
         self._captured, self._take = captured, take
+        self._take_ranges = take_ranges
         #: What each query has a number of, so that all else can be repeated to it.
         self.column = functions.iota(scores, -2)
 
@@ -211,9 +225,25 @@ class Trace(TorchFunctionMode):
         contents = [self.content_of(x) for x in operands]
         named = {key: self.content_of(x) for key, x in named.items()}
         try:
-            return Value(self, call(*contents, **named))
+            content = call(*contents, **named)
+            if call is calls.CALLS["eq"]:
+                content = self._bound(content, operands)
+            return Value(self, content)
         except (TypeError, ValueError, AttributeError) as error:
             raise Refused(f"a call of '{name}' ({error})") from None
+
+    def _bound(self, equal, operands):
+        """The condition ``equal``, that operands are equal, within its ranges if one is a
+        number of the query and the other one of the key."""
+        reads = [x.read if isinstance(x, Value) else None for x in operands]
+        if None in reads:
+            return equal
+        axes = [read.axes() & {"query", "key"} for read in reads]
+        if axes == [{"key"}, {"query"}]:
+            reads.reverse()
+        elif axes != [{"query"}, {"key"}]:
+            return equal
+        return in_ranges(self.scores, *self._take_ranges(*reads), equal)
 
     def content_of(self, operand) -> Any:
         if isinstance(operand, Value):
@@ -244,11 +274,14 @@ class Trace(TorchFunctionMode):
             raise Refused(
                 "a tensor that it neither closes over nor finds by a global name"
             )
-        symbol = self._take(number, tuple(places))
+        read = Read(number, tuple(places))
+        symbol = self._take(read)
         like = self.scores if "key" in axes else self.column
         symbol = functions.expand_as(symbol, like)
         # Conditions are bytes to kernels.
-        return Value(self, symbol != 0 if tensor.dtype == torch.bool else symbol)
+        if tensor.dtype == torch.bool:
+            return Value(self, symbol != 0)
+        return Value(self, symbol, read=None if tensor.is_floating_point() else read)
 
 
 def _has_values(index):
