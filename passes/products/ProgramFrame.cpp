@@ -157,11 +157,15 @@ void ProgramFrame::countTiles() {
   matrixTiles = arith::MulIOp::create(builder, rowTiles, columnTiles);
 }
 
-Value ProgramFrame::getAllTiles() {
-  Value all = matrixTiles;
+Value ProgramFrame::countMatrices() {
+  Value all = constant(1);
   for (StringAttr name : getBatch())
     all = arith::MulIOp::create(builder, all, emitter.getSize(name));
   return all;
+}
+
+Value ProgramFrame::getAllTiles() {
+  return arith::MulIOp::create(builder, matrixTiles, countMatrices());
 }
 
 void ProgramFrame::findPlace(Value number, Value blockRow) {
@@ -200,20 +204,49 @@ void ProgramFrame::findMatrix(Value number) {
 }
 
 void ProgramFrame::findPlaceOfPairs(Value number, bool lastFirst) {
-  Value inMatrix = arith::RemUIOp::create(builder, number, rowTiles);
-  Value fromEnd = arith::DivUIOp::create(builder, inMatrix, constant(2));
-  Value fromOtherEnd = arith::SubIOp::create(
-      builder, arith::SubIOp::create(builder, rowTiles, constant(1)), fromEnd);
-  Value isFirst = arith::CmpIOp::create(
+  Value one = constant(1), two = constant(2);
+  auto add = [&](Value lhs, Value rhs) -> Value {
+    return arith::AddIOp::create(builder, lhs, rhs);
+  };
+  auto subtract = [&](Value lhs, Value rhs) -> Value {
+    return arith::SubIOp::create(builder, lhs, rhs);
+  };
+  auto multiply = [&](Value lhs, Value rhs) -> Value {
+    return arith::MulIOp::create(builder, lhs, rhs);
+  };
+  auto divide = [&](Value lhs, Value rhs) -> Value {
+    return arith::DivUIOp::create(builder, lhs, rhs);
+  };
+  // Two matrices have their pairs one after the other, and then their tiles in
+  // the middle, if these have no pair.
+  Value pairedTiles = multiply(divide(rowTiles, two), two);
+  Value ofTwo = multiply(rowTiles, two);
+  Value firstMatrix = multiply(divide(number, ofTwo), two);
+  Value inTwo = arith::RemUIOp::create(builder, number, ofTwo);
+  Value paired =
+      multiply(arith::MinUIOp::create(builder, two,
+                                      subtract(countMatrices(), firstMatrix)),
+               pairedTiles);
+  Value isPaired =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, inTwo, paired);
+  Value divisor = arith::MaxUIOp::create(builder, pairedTiles, one);
+  Value matrix = arith::SelectOp::create(
+      builder, isPaired, divide(inTwo, divisor), subtract(inTwo, paired));
+  Value place = arith::SelectOp::create(
+      builder, isPaired, arith::RemUIOp::create(builder, inTwo, divisor),
+      pairedTiles);
+  Value fromEnd = divide(place, two);
+  Value fromOtherEnd = subtract(subtract(rowTiles, one), fromEnd);
+  Value isLonger = arith::CmpIOp::create(
       builder, arith::CmpIPredicate::eq,
-      arith::RemUIOp::create(builder, inMatrix, constant(2)), constant(0));
+      arith::RemUIOp::create(builder, place, two), constant(0));
   Value rowTile =
       lastFirst
-          ? arith::SelectOp::create(builder, isFirst, fromOtherEnd, fromEnd)
-          : arith::SelectOp::create(builder, isFirst, fromEnd, fromOtherEnd);
-  emitter.row = arith::MulIOp::create(builder, rowTile, constant(extents.rows));
+          ? arith::SelectOp::create(builder, isLonger, fromOtherEnd, fromEnd)
+          : arith::SelectOp::create(builder, isLonger, fromEnd, fromOtherEnd);
+  emitter.row = multiply(rowTile, constant(extents.rows));
   emitter.setColumns(constant(0), extents.columns);
-  findMatrix(arith::DivUIOp::create(builder, number, rowTiles));
+  findMatrix(add(firstMatrix, matrix));
 }
 
 //===----------------------------------------------------------------------===//

@@ -79,6 +79,8 @@ private:
   mlir::DictionaryAttr getParts();
   llvm::SmallVector<mlir::StringAttr> getBatch();
   void findMatrix(mlir::Value number);
+  /// The number of matrices of the batch.
+  mlir::Value countMatrices();
 
   const llvm::SetVector<mlir::Attribute> names;
   llvm::SmallVector<mlir::Type> types;

@@ -281,7 +281,7 @@ def test_schedules_of_products(schedule, contract, output):
     options = ["--emulate"] if target() == "host" else []
     check(
         make_scheduled("bf16", contract, output),
-        f"--schedule=f_kernel: {schedule}",
+        f"--schedule=f_kernel: {schedule}, roles = 1",
         *options,
     )
 
