@@ -99,6 +99,13 @@ static bool sumsShownPowers(Value value) {
          });
 }
 
+/// Whether `condition` asks if `value` is above minus infinity.
+static bool isAboveMinusInfinity(Value condition, Value value) {
+  auto compare = condition.getDefiningOp<arith::CmpFOp>();
+  return compare && compare.getPredicate() == arith::CmpFPredicate::OGT &&
+         compare.getLhs() == value && getNumber(compare.getRhs()) == -INFINITY;
+}
+
 std::optional<double> bastile::findLeast(Value value) {
   value = getRepeated(value);
   if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -128,6 +135,16 @@ std::optional<double> bastile::findLeast(Value value) {
     const std::optional<double> least = findLeast(op->getOperand(0));
     return least && *least >= 0 ? std::optional(-INFINITY) : std::nullopt;
   }
+  // That of a sum whose terms are at least 1 is no number of much size.
+  if (auto sum = value.getDefiningOp<arith::AddFOp>())
+    if (Operation *log = getRepeated(sum.getRhs()).getDefiningOp();
+        isa_and_present<math::LogOp, math::Log2Op>(log) &&
+        findLeast(log->getResult(0)) && findLeast(sum.getLhs()))
+      return -INFINITY;
+  if (auto select = value.getDefiningOp<arith::SelectOp>())
+    if (isAboveMinusInfinity(select.getCondition(), select.getTrueValue()) &&
+        findLeast(select.getFalseValue()))
+      return -INFINITY;
   if (auto product = value.getDefiningOp<arith::MulFOp>()) {
     const std::optional<double> part = getNumber(product.getRhs());
     if (part && *part > 0 && *part <= 1 && findLeast(product.getLhs()))

@@ -42,7 +42,8 @@ bool ProgramFrame::isStoredStaged(const Operand &operand) const {
 int64_t ProgramFrame::getAlignment(const Operand &operand) const {
   constexpr int64_t copyBytes = 16, pairBytes = 4;
   const int64_t bytes = getElementBytes(operand.type);
-  if (!schedule.isStaged() || operand.column == Axis::None)
+  if (!schedule.isStaged() || operand.column == Axis::None ||
+      operand.type.getShape().back() == 1)
     return bytes;
   if (operand.isFactor || isStoredStaged(operand) ||
       (!operand.isResult && operand.column == Axis::Streamed && bytes == 2 &&

@@ -77,7 +77,7 @@ StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
   Value from = emitter.emitFrom(sum.subtracted, sum.maximum, before[number]);
   Value to = emitter.emitFrom(sum.subtracted, sum.maximum, after[number]);
   Value base = createBase(builder, builder.getLoc(), to);
-  Step step{sum.subtracted, base, Value(), Value()};
+  Step step{sum.subtracted, base, Value(), Value(), {}};
   if (emitter.getPowersOf2().lookup(sum.powers.front().result)) {
     step.exponent = createExponentOf2(builder, builder.getLoc(), base);
     step.scale = math::Exp2Op::create(
@@ -119,10 +119,13 @@ static bool isReadByPowers(const FollowingSum &sum) {
 
 /// Makes the streamed values between the maximum and `power` relative to the
 /// step's base.
-void StreamSums::mapPower(const Power &power, const Step &step) {
-  if (step.exponent)
-    return emitter.mapStreamed(
-        power.result, emitter.emitPower(power.exponent, step.exponent));
+void StreamSums::mapPower(const Power &power, Step &step) {
+  if (step.exponent) {
+    if (step.powers.insert(power.result).second)
+      emitter.mapStreamed(power.result,
+                          emitter.emitPower(power.exponent, step.exponent));
+    return;
+  }
   auto type = cast<RankedTensorType>(power.subtracted.getType());
   emitter.mapStreamed(power.subtracted,
                       tile::BroadcastOp::create(builder,
@@ -138,7 +141,7 @@ void StreamSums::mapPower(const Power &power, const Step &step) {
 
 /// Makes the streamed values between the maximum and the terms relative to the
 /// step's base, and takes out of the terms what divides all of them.
-void StreamSums::mapTerms(const FollowingSum &sum, const Step &step) {
+void StreamSums::mapTerms(const FollowingSum &sum, Step &step) {
   for (const Power &power : sum.powers)
     mapPower(power, step);
   for (Value broadcast : sum.divisors)
@@ -198,7 +201,7 @@ SmallVector<Value> StreamSums::combine(ValueRange before,
     const FollowingSum *sum = following.lookup(op);
     Value old = before[index], factor;
     if (sum) {
-      const Step &step = getStep(*sum, before, after);
+      Step &step = getStep(*sum, before, after);
       mapTerms(*sum, step);
       factor = step.scale;
     }

@@ -17,6 +17,7 @@
 
 #include "passes/analysis/FollowingSums.h"
 #include "passes/products/SpaceEmitter.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace bastile {
 
@@ -65,13 +66,15 @@ private:
     mlir::Value subtracted, base, scale;
     /// The base in units of log 2, if powers are those of 2; else null.
     mlir::Value exponent;
+    /// The powers that have a tile, which several sums may have in common.
+    llvm::SmallDenseSet<mlir::Value> powers;
   };
 
   size_t getNumber(mlir::Value result) const;
   Step &getStep(const FollowingSum &sum, mlir::ValueRange before,
                 mlir::ValueRange after);
-  void mapPower(const Power &power, const Step &step);
-  void mapTerms(const FollowingSum &sum, const Step &step);
+  void mapPower(const Power &power, Step &step);
+  void mapTerms(const FollowingSum &sum, Step &step);
   mlir::Value emitTerms(mlir::Operation *op, const FollowingSum *sum);
   mlir::Value emitCount(const FollowingSum &sum);
   mlir::Value finishFollowing(const FollowingSum &sum, mlir::Value total,

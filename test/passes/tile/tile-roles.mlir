@@ -126,7 +126,7 @@ func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512
 // CHECK:           %[[ROWS:.*]] = tile.await {{.*}} of %[[Q]]
 // CHECK:             tile.dot %[[ROWS]], %{{.*}} contract [1, 1]
 // CHECK:             tile.wait_dots 0
-// CHECK:             %[[FIRST:.*]] = math.exp {{.*}} : tensor<192x128xf32
+// CHECK:             %[[FIRST:.*]] = math.exp2 {{.*}} : tensor<192x128xf32
 // CHECK:             %[[FACTOR:.*]] = arith.truncf %[[FIRST]]
 // CHECK:           %[[SUMS:.*]]:5 = scf.for {{.*}} = %[[FACTOR]]
 // CHECK:             tile.take_turn
@@ -138,7 +138,7 @@ func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512
 // CHECK:             tile.wait_dots 1 of %[[S]]
 // CHECK:             tile.arrive
 // CHECK:             tile.reduce max
-// CHECK:             %[[P:.*]] = math.exp {{.*}} : tensor<192x128xf32
+// CHECK:             %[[P:.*]] = math.exp2 {{.*}} : tensor<192x128xf32
 // CHECK:             %[[TOTAL:.*]] = arith.addf {{.*}} : tensor<192x1xf32
 // CHECK:             %[[READY:.*]]:4 = tile.wait_dots 0 of %[[O]] after %[[P]], %{{.*}}, %[[TOTAL]]
 // CHECK:             arith.mulf %[[READY]]#0
@@ -166,15 +166,15 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // The gradients of keys and values sum over queries, the rows of the factors
 // that they compute. The keys and the values of a tile are copied once, and the
 // queries and the gradients of their results in steps: inner products and sums
-// read the same stages. Numbers of queries are loaded ahead of the products. The
-// second inner product runs while threads compute what the first one is for.
+// read the same stages, of which a step and the one before hold one each. Numbers
+// of queries are loaded ahead of the products.
 // CHECK-LABEL: tile.program @gradients_kernel(
 // CHECK-SAME:      programs = {b0 = 1 : i64, m = 128 : i64, n = 64 : i64}
-// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 2, roles = 2, cluster = 1>
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 3, roles = 2, cluster = 1>
 // CHECK-DAG:     %[[K:.*]] = tile.buffer {offset = 0 : i64} : memref<2x128x64xbf16
 // CHECK-DAG:     %[[V:.*]] = tile.buffer {offset = 32768 : i64} : memref<2x128x64xbf16
-// CHECK-DAG:     %[[Q:.*]] = tile.buffer {offset = 65536 : i64} : memref<2x64x64xbf16
-// CHECK-DAG:     %[[DY:.*]] = tile.buffer {offset = 81920 : i64} : memref<2x64x64xbf16
+// CHECK-DAG:     %[[Q:.*]] = tile.buffer {offset = 65536 : i64} : memref<3x64x64xbf16
+// CHECK-DAG:     %[[DY:.*]] = tile.buffer {offset = 90112 : i64} : memref<3x64x64xbf16
 // CHECK-NOT:     tile.buffer
 // CHECK:         tile.roles warps [4, 8]
 // CHECK:           tile.copy_box {{.*}} to %[[K]]
@@ -184,17 +184,20 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // CHECK:             tile.copy_box {{.*}} to %[[DY]]
 // CHECK:         }, {
 // CHECK:           %[[ROWS:.*]]:2 = tile.await {{.*}} of %[[K]], %[[V]]
-// CHECK:           scf.for
+// CHECK:           scf.for {{.*}} -> (tensor<128x64xf32, {{.*}}>, tensor<128x64xf32, {{.*}}>, tensor<128x64xbf16, {{.*}}>, tensor<128x64xbf16, {{.*}}>, index)
 // CHECK:             tile.load {{.*}} {invariant, transposed} : {{.*}} -> tensor<1x64xf32
 // CHECK:             %[[STEP:.*]]:2 = tile.await {{.*}} of %[[Q]], %[[DY]]
 // CHECK:             %[[S:.*]] = tile.dot %[[ROWS]]#0, %[[STEP]]#0 contract [1, 1] {{.*}} -> !tile.pending<tensor<128x64xf32
 // CHECK:             %[[DP:.*]] = tile.dot %[[ROWS]]#1, %[[STEP]]#1 contract [1, 1]
-// CHECK:             tile.wait_dots 1 of %[[S]]
-// CHECK:             math.exp
-// CHECK:             tile.dot %{{.*}}, %[[STEP]]#1, %{{.*}} contract [1, 0]
-// CHECK:             tile.wait_dots 0 of %[[DP]]
+// CHECK:             %[[LAST:.*]]:2 = tile.await {{.*}} of %[[Q]], %[[DY]]
+// CHECK:             %[[DV:.*]] = tile.dot %{{.*}}, %[[LAST]]#1, %{{.*}} contract [1, 0]
+// CHECK:             %[[DK:.*]] = tile.dot %{{.*}}, %[[LAST]]#0, %{{.*}} contract [1, 0]
+// CHECK:             tile.wait_dots 3 of %[[S]]
+// CHECK:             math.exp2
+// CHECK:             tile.wait_dots 1 of %[[DV]] after
+// CHECK:             tile.wait_dots 1 of %[[DP]]
 // CHECK-NOT:         tile.arrive
-// CHECK:             tile.dot %{{.*}}, %[[STEP]]#0, %{{.*}} contract [1, 0]
+// CHECK:             tile.wait_dots 0 of %[[DK]] after
 // CHECK:             tile.arrive
 // What boxes do not take, threads copy.
 // CHECK-LABEL: tile.program @gradients_kernel_unaligned(
@@ -221,7 +224,7 @@ func.func @gradients(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // CHECK:             tile.copy_box {{.*}} memref<2x128x64xbf16
 // CHECK:             scf.for
 // CHECK:               scf.for
-// CHECK:                 tile.copy_box {{.*}} memref<2x{{.*}}x64xbf16
+// CHECK:                 tile.copy_box {{.*}} memref<3x{{.*}}x64xbf16
 // CHECK:         }, {
 // CHECK:           scf.for
 // CHECK:             tile.await {{.*}} of
@@ -239,15 +242,17 @@ func.func @shared(%q: tensor<?x?x64xbf16>, %k: tensor<1x?x64xbf16>) -> tensor<1x
 
 // -----
 
-// Of keys that see all later queries, the first ones have the most steps. So the
-// first tile of every matrix comes ahead of any second one.
+// Of keys that see all later queries, the first ones have the most steps. So a
+// program has the two tiles of a pair one after the other, as far from both ends
+// of the keys, the first one ahead. Of two matrices, the tiles in the middle may
+// be a pair.
 // CHECK-LABEL: tile.program @first_keys_kernel(
 // CHECK:         tile.roles
 // CHECK:           scf.for %[[PLACE:.*]] = %
-// CHECK:             %[[TILE:.*]] = arith.select
-// CHECK:             %[[BLOCK:.*]] = arith.divui %[[TILE]], %[[MATRICES:.*]] : index
-// CHECK:             arith.muli %[[BLOCK]], %
-// CHECK:             arith.remui %[[TILE]], %[[MATRICES]]
+// CHECK:             %[[FROM_OTHER:.*]] = arith.subi %{{.*}}, %[[FROM_END:.*]] : index
+// CHECK:             arith.remui %{{.*}}, %c2
+// CHECK:             %[[BLOCK:.*]] = arith.select %{{.*}}, %[[FROM_END]], %[[FROM_OTHER]]
+// CHECK:             arith.muli %[[BLOCK]], %c128{{(_[0-9])?}} :
 func.func @first_keys(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %dy: tensor<?x?x64xbf16>, %lse: tensor<?x?x1xf32>) -> tensor<?x?x64xf32> {
   %s = tile.dot %q, %k contract [1, 1] : tensor<?x?x64xbf16>, tensor<?x?x64xbf16> -> tensor<?x?x?xf32>
   %key = tile.iota like %s : tensor<?x?x?xi32>, tensor<?x?x?xf32>
