@@ -249,10 +249,9 @@ func.func @shared(%q: tensor<?x?x64xbf16>, %k: tensor<1x?x64xbf16>) -> tensor<1x
 // CHECK-LABEL: tile.program @first_keys_kernel(
 // CHECK:         tile.roles
 // CHECK:           scf.for %[[PLACE:.*]] = %
-// CHECK:             %[[FROM_OTHER:.*]] = arith.subi %{{.*}}, %[[FROM_END:.*]] : index
-// CHECK:             arith.remui %{{.*}}, %c2
-// CHECK:             %[[BLOCK:.*]] = arith.select %{{.*}}, %[[FROM_END]], %[[FROM_OTHER]]
-// CHECK:             arith.muli %[[BLOCK]], %c128{{(_[0-9])?}} :
+// CHECK:             %[[LAST:.*]] = arith.subi %{{.*}}, %c1{{[_0-9]*}} : index
+// CHECK-NEXT:        %[[FROM_OTHER:.*]] = arith.subi %[[LAST]], %[[FROM_END:.*]] : index
+// CHECK:             arith.select %{{.*}}, %[[FROM_END]], %[[FROM_OTHER]]
 func.func @first_keys(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %dy: tensor<?x?x64xbf16>, %lse: tensor<?x?x1xf32>) -> tensor<?x?x64xf32> {
   %s = tile.dot %q, %k contract [1, 1] : tensor<?x?x64xbf16>, tensor<?x?x64xbf16> -> tensor<?x?x?xf32>
   %key = tile.iota like %s : tensor<?x?x?xi32>, tensor<?x?x?xf32>
