@@ -289,6 +289,22 @@ def packed(function):
     )
 
 
+def test_masks_of_releases_that_compare_places(monkeypatch):
+    """Transformers 5.17 has no masks of places in documents."""
+    monkeypatch.delattr(
+        masking_utils, "packed_sequence_compatibility_function", raising=False
+    )
+    function = masking_utils.causal_mask_function
+    assert packing.by_places(function, None) is function
+
+
+def test_masks_that_were_made_before():
+    named = {"mask_function": masking_utils.causal_mask_function, "kv_length": 5}
+    made = kernels.make_mask(None, {**named, "q_length": 5})
+    again = kernels.make_mask(None, {**named, "q_length": 5, "attention_mask": made})
+    assert again is made
+
+
 def dense(function):
     return masking_utils.sdpa_mask(
         1, 7, 7, mask_function=function, allow_is_causal_skip=False

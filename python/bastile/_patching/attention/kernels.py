@@ -86,6 +86,10 @@ def make_mask(make_own, named):
     mask."""
     function = packing.by_places(named["mask_function"], named.get("local_size"))
     padding, length = named.get("attention_mask"), named["kv_length"]
+    if isinstance(padding, Mask):
+        # Generation makes masks ahead of a forward, which asks for them again, and
+        # older releases pass on nothing but tensors.
+        return padding
     offsets = {"query": named.get("q_offset", 0), "key": named.get("kv_offset", 0)}
     if any(isinstance(x, torch.Tensor) for x in offsets.values()):
         # A static cache, which code is compiled for.

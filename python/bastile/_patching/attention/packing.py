@@ -35,6 +35,9 @@ def _contents(function):
 def by_places(function, window):
     """``function`` with places in the sequence in the place of those in documents, where
     that is the same. ``window`` is what Transformers says of the mask's size, or None."""
+    if not hasattr(masking_utils, "packed_sequence_compatibility_function"):
+        # Older releases compare places in the sequence.
+        return function
     plain = _of_distances(window)
     some = torch.zeros(1, 1, dtype=torch.int64, device="cpu")
     both = masking_utils.packed_sequence_compatibility_function(plain[0], some, some)
