@@ -185,6 +185,7 @@ def places(name):
     return WHERE[name]
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     "name, says_others, causal",
     [
@@ -245,6 +246,7 @@ def compute(q, k, v, upstream, seen):
     return result, ds @ k, ds.swapaxes(1, 2) @ q, p.swapaxes(1, 2) @ upstream
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize(
     "name, causal", [("host", True), ("sm_80", False), ("sm_90a", True)]
 )
