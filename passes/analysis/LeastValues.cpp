@@ -7,11 +7,9 @@
 #include "passes/analysis/LeastValues.h"
 
 #include "dialect/Rows.h"
-#include "dialect/Tile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "passes/analysis/Constants.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -29,13 +27,7 @@ static Value getRepeated(Value value) {
 }
 
 static std::optional<double> getNumber(Value value) {
-  APFloat number(0.0);
-  if (!matchPattern(getRepeated(value), m_ConstantFloat(&number)))
-    return std::nullopt;
-  bool losesInfo;
-  number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
-                 &losesInfo);
-  return number.convertToDouble();
+  return getConstantFloat(getRepeated(value));
 }
 
 /// What tree of `Op` combines to `value`, none if it is made of too many ops.
@@ -126,7 +118,8 @@ std::optional<double> bastile::findLeast(Value value) {
                            });
     return hasNumber ? std::optional(-INFINITY) : std::nullopt;
   }
-  if (value.getDefiningOp<arith::AddFOp>() && sumsShownPowers(value))
+  auto sum = value.getDefiningOp<arith::AddFOp>();
+  if (sum && sumsShownPowers(value))
     return 0;
   // A logarithm of what is above 0, and a part of that, are above minus
   // infinity.
@@ -136,7 +129,7 @@ std::optional<double> bastile::findLeast(Value value) {
     return least && *least >= 0 ? std::optional(-INFINITY) : std::nullopt;
   }
   // That of a sum whose terms are at least 1 is no number of much size.
-  if (auto sum = value.getDefiningOp<arith::AddFOp>())
+  if (sum)
     if (Operation *log = getRepeated(sum.getRhs()).getDefiningOp();
         isa_and_present<math::LogOp, math::Log2Op>(log) &&
         findLeast(log->getResult(0)) && findLeast(sum.getLhs()))

@@ -9,6 +9,7 @@
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/analysis/Constants.h"
 #include "passes/analysis/LeastValues.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
@@ -29,15 +30,6 @@ static std::optional<int64_t> getInteger(Value value) {
       number.getSignificantBits() > 64)
     return std::nullopt;
   return number.getSExtValue();
-}
-
-static std::optional<double> getFloat(Value value) {
-  if (auto broadcast = value.getDefiningOp<tile::BroadcastOp>())
-    value = broadcast.getSource();
-  APFloat number(0.0);
-  if (!matchPattern(value, m_ConstantFloat(&number)))
-    return std::nullopt;
-  return number.convertToDouble();
 }
 
 /// Whether `number` and a few like it, or numbers of rows or columns, add up to
@@ -78,6 +70,11 @@ bool bastile::isOfRow(BlockArgument number) {
   return llvm::any_of(
       cast<RankedTensorType>(number.getType()).getShape().take_back(2),
       [](int64_t size) { return size != 1; });
+}
+
+bool bastile::hasNumbersOfRows(const MaskCondition &condition) {
+  return llvm::any_of(condition.numbers,
+                      [](auto &entry) { return isOfRow(entry.first); });
 }
 
 static bool hasStreamedNumbers(const MaskCondition &condition,
@@ -304,8 +301,8 @@ static void placeConditions(MaskConditions &conditions,
 
 std::optional<Mask> Mask::get(arith::SelectOp select,
                               const KernelSpace &space) {
-  const bool isTrue = getFloat(select.getFalseValue()).has_value();
-  if (!isTrue && !getFloat(select.getTrueValue()))
+  const bool isTrue = getConstantFloat(select.getFalseValue()).has_value();
+  if (!isTrue && !getConstantFloat(select.getTrueValue()))
     return std::nullopt;
   Mask mask;
   mask.shown = isTrue ? select.getTrueValue() : select.getFalseValue();
@@ -362,8 +359,8 @@ MaskConditions HiddenFinder::visit(Value value, double hidden) {
 
 MaskConditions HiddenFinder::visitSelect(arith::SelectOp select,
                                          double hidden) {
-  const bool isTrue = getFloat(select.getFalseValue()) == hidden;
-  if (!isTrue && getFloat(select.getTrueValue()) != hidden)
+  const bool isTrue = getConstantFloat(select.getFalseValue()) == hidden;
+  if (!isTrue && getConstantFloat(select.getTrueValue()) != hidden)
     return {};
   MaskConditions conditions =
       visit(isTrue ? select.getTrueValue() : select.getFalseValue(), hidden);
@@ -379,7 +376,7 @@ MaskConditions HiddenFinder::visitOp(Operation *op, double hidden) {
     return visit(op->getOperand(0), hidden);
   auto product = dyn_cast<arith::MulFOp>(op);
   if (hidden != 0) {
-    if (!product || getFloat(product.getRhs()).value_or(0) <= 0)
+    if (!product || getConstantFloat(product.getRhs()).value_or(0) <= 0)
       return {};
     return visit(product.getLhs(), hidden);
   }
@@ -429,11 +426,6 @@ MaskConditions HiddenFinder::visitPower(math::ExpOp exp) {
     if (own.result == exp.getResult())
       return visit(own.exponent, -INFINITY);
   return {};
-}
-
-static bool hasNumbersOfRows(const MaskCondition &condition) {
-  return llvm::any_of(condition.numbers,
-                      [](auto &entry) { return isOfRow(entry.first); });
 }
 
 /// The same for a value that is relative to a statistic of its row, which is a

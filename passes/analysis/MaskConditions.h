@@ -50,6 +50,7 @@ struct MaskCondition {
 
 /// Whether `number`, of a condition, is one of each row or column.
 bool isOfRow(mlir::BlockArgument number);
+bool hasNumbersOfRows(const MaskCondition &condition);
 
 using MaskConditions = llvm::SmallVector<MaskCondition, 4>;
 

@@ -7,7 +7,7 @@
 #include "passes/analysis/PowersOf2.h"
 
 #include "dialect/Rows.h"
-#include "mlir/IR/Matchers.h"
+#include "passes/analysis/Constants.h"
 #include "passes/analysis/FollowingSums.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -16,32 +16,12 @@
 using namespace mlir;
 using namespace bastile;
 
-/// The number that all elements of `value` are; none if it is no constant.
-static std::optional<double> getNumber(Value value) {
-  if (auto broadcast = value.getDefiningOp<tile::BroadcastOp>())
-    value = broadcast.getSource();
-  APFloat number(0.0);
-  if (!matchPattern(value, m_ConstantFloat(&number)))
-    return std::nullopt;
-  return number.convertToDouble();
-}
-
-/// The factor of `op`, a multiplication, that is no constant, and the constant;
-/// none if `op` is nothing of the kind.
-static std::optional<std::pair<Value, double>> getScaled(Operation *op) {
-  if (isa_and_present<arith::MulFOp>(op))
-    for (unsigned index : {0, 1})
-      if (std::optional<double> number = getNumber(op->getOperand(index)))
-        return std::pair(op->getOperand(1 - index), *number);
-  return std::nullopt;
-}
-
 /// The value that `select` chooses where it does not choose minus infinity;
 /// null if there is none.
 static Value getShown(arith::SelectOp select) {
-  if (getNumber(select.getFalseValue()) == -INFINITY)
+  if (getConstantFloat(select.getFalseValue()) == -INFINITY)
     return select.getTrueValue();
-  if (getNumber(select.getTrueValue()) == -INFINITY)
+  if (getConstantFloat(select.getTrueValue()) == -INFINITY)
     return select.getFalseValue();
   return Value();
 }

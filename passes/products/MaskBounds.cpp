@@ -56,6 +56,10 @@ public:
     }
     return sum;
   }
+  /// Narrows the places along k from `first` on, ahead of `end`, to those for
+  /// which `conditions` hold in some row of the tile, or in all of its rows.
+  void narrow(Value &first, Value &end, const MaskConditions &conditions,
+              bool inAllRows);
   /// Whether integers of 32 bits hold all that the numbers of `conditions` are
   /// added to; null if there are none.
   Value areSmall(const MaskConditions &conditions);
@@ -86,6 +90,20 @@ private:
 };
 
 } // namespace
+
+void PlaceBuilder::narrow(Value &first, Value &end,
+                          const MaskConditions &conditions, bool inAllRows) {
+  for (const MaskCondition &condition : conditions) {
+    Value bound = getOfRow(condition, /*isSmallest=*/inAllRows);
+    if (condition.column > 0)
+      first = largest(first, negate(bound));
+    else if (condition.column < 0)
+      end = smallest(end, add(bound, 1));
+    else
+      end =
+          arith::SelectOp::create(builder, isNegative(bound), constant(0), end);
+  }
+}
 
 /// The formula's integers wrap around, those of places do not.
 Value PlaceBuilder::areSmall(const MaskConditions &conditions) {
@@ -162,16 +180,7 @@ StepRange bastile::emitStepRange(ImplicitLocOpBuilder &builder,
   Value first = zero, end = size;
   if (visited.conditions.empty())
     return {first, arith::CeilDivUIOp::create(builder, end, step)};
-  for (const MaskCondition &condition : visited.conditions) {
-    Value most = places.getOfRow(condition, /*isSmallest=*/false);
-    if (condition.column > 0)
-      first = places.largest(first, places.negate(most));
-    else if (condition.column < 0)
-      end = places.smallest(end, places.add(most, 1));
-    else
-      end =
-          arith::SelectOp::create(builder, places.isNegative(most), zero, end);
-  }
+  places.narrow(first, end, visited.conditions, /*inAllRows=*/false);
   end = places.largest(end, zero);
   auto visitAll = [&](Value condition) {
     first = arith::SelectOp::create(builder, condition, zero, first);
@@ -202,16 +211,7 @@ Value bastile::emitIsShown(ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,
     Value size = emitter.getSize("k");
     first = emitter.constant(0);
     Value end = size;
-    for (const MaskCondition &condition : conditions) {
-      Value least = places.getOfRow(condition, /*isSmallest=*/true);
-      if (condition.column > 0)
-        first = places.largest(first, places.negate(least));
-      else if (condition.column < 0)
-        end = places.smallest(end, places.add(least, 1));
-      else
-        first = arith::SelectOp::create(builder, places.isNegative(least), size,
-                                        first);
-    }
+    places.narrow(first, end, conditions, /*inAllRows=*/true);
     if (Value areSmall = places.areSmall(conditions))
       first = arith::SelectOp::create(builder, areSmall, first, size);
     // The last step may reach beyond the end of k, where nothing is.

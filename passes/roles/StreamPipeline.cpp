@@ -14,12 +14,8 @@
 using namespace mlir;
 using namespace bastile;
 
-static bool isOfOneColumn(Value tile) {
-  return cast<RankedTensorType>(tile.getType()).getDimSize(1) == 1;
-}
-
-/// The products whose results are streamed, in the order in which what `body`
-/// returns needs them, operand by operand.
+/// The products whose results are streamed, in the order in which what the
+/// kernel returns needs them, operand by operand.
 static SmallVector<tile::DotOp> getInnerDots(const ProgramFrame &frame) {
   SetVector<Operation *> dots;
   DenseSet<Operation *> seen;
@@ -96,12 +92,7 @@ StreamPipeline::StreamPipeline(ProgramFrame &frame)
 /// Where numbers of rows bound the steps, a warp reads them.
 int64_t StreamPipeline::getCopyThreads() const {
   constexpr int64_t warp = 32;
-  const bool readsRows =
-      llvm::any_of(visited.conditions, [](const MaskCondition &condition) {
-        return llvm::any_of(condition.numbers, [](const auto &entry) {
-          return isOfRow(entry.first);
-        });
-      });
+  const bool readsRows = llvm::any_of(visited.conditions, hasNumbersOfRows);
   return readsRows ? warp : 1;
 }
 
@@ -255,7 +246,9 @@ SmallVector<Value> StreamPipeline::computeFactors(StreamSums &streamSums,
         if (!products.empty()) {
           Value pending = products[factors.size()];
           SmallVector<Value> ahead{left};
-          llvm::copy_if(product.done, std::back_inserter(ahead), isOfOneColumn);
+          llvm::copy_if(
+              product.done, std::back_inserter(ahead),
+              [](Value tile) { return !KernelSpace::hasColumns(tile); });
           SmallVector<Type> types{
               cast<tile::PendingType>(pending.getType()).getTile()};
           llvm::append_range(types, ValueRange(ahead).getTypes());

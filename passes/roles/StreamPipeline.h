@@ -17,8 +17,8 @@
 //
 // In its gradients of keys and values, factors are transposed: the keys and the
 // values are copied once, and the queries in steps. Both kinds of products read
-// these, and so find them in the same stages. A step ahead would hold two
-// stages at a time, and leave none to copy to.
+// these, and so find them in the same stages, of which a warpgroup holds two at
+// a time.
 //
 //===----------------------------------------------------------------------===//
 

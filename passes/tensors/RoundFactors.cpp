@@ -10,8 +10,9 @@
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Matchers.h"
+#include "passes/analysis/Constants.h"
 #include "passes/analysis/StreamedFactors.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace bastile;
@@ -77,22 +78,6 @@ static void moveRowFactors(func::FuncOp func) {
   }
 }
 
-/// The factor of `op` that is no constant, and the one that is; none if `op` is
-/// no multiplication by a constant.
-static std::optional<std::pair<Value, double>> getScaled(Operation *op) {
-  if (isa_and_present<arith::MulFOp>(op))
-    for (unsigned index : {0, 1}) {
-      Value factor = op->getOperand(index);
-      if (auto broadcast = factor.getDefiningOp<tile::BroadcastOp>())
-        factor = broadcast.getSource();
-      APFloat number(0.0);
-      if (matchPattern(factor, m_ConstantFloat(&number)) &&
-          number.isFiniteNonZero())
-        return std::pair(op->getOperand(1 - index), number.convertToDouble());
-    }
-  return std::nullopt;
-}
-
 /// The products that read `factor`, with sums of float32; none if it has other
 /// readers.
 static SmallVector<tile::DotOp> getProductsOf(Value factor) {
@@ -128,7 +113,8 @@ void bastile::moveScales(Operation *first, MutableArrayRef<Value> values) {
       continue;
     const SmallVector<tile::DotOp> dots = getProductsOf(rounded);
     auto scaled = getScaled(rounded.getIn().getDefiningOp());
-    if (dots.empty() || !scaled)
+    if (dots.empty() || !scaled || !std::isfinite(scaled->second) ||
+        scaled->second == 0)
       continue;
     rounded.getInMutable().assign(scaled->first);
     for (tile::DotOp dot : dots)

@@ -182,8 +182,8 @@ class _Named(NamedTuple):
 
 @torch._dynamo.assume_constant_result
 def _find_constants(*arguments):
-    """The key of the operator, what it reads and what it finds equal. torch.compile does not look into this:
-    it follows from the functions' code, which does not change."""
+    """The key of the operator, what it reads and what it finds equal. torch.compile does
+    not look into this: it follows from the functions' code, which does not change."""
     formula = Functions(*arguments).formula()
     reads = tuple(map(_constant_of, formula.reads))
     equals = tuple(tuple(map(_constant_of, pair)) for pair in formula.equals)
