@@ -4,11 +4,23 @@
 
 `pytest.mark.long` is a test that is; `pytest.mark.long(every=N)` is one of which every
 Nth case is not. N should have no divisor in common with the numbers of parameters, so
-that each of them is among the cases that remain."""
+that each of them is among the cases that remain.
+
+PyTorch's generator starts each test with the same seed: a test that fails once fails
+again, alone and among others."""
 
 import collections
 import os
 import pathlib
+import sys
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def seed_of_torch():
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
 
 
 def pytest_configure(config):

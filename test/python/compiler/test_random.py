@@ -154,7 +154,8 @@ def test_uniform_numbers():
 @pytest.mark.parametrize("p", [0, 0.1, 0.5, 1])
 @pytest.mark.parametrize("shape", [(200, 510), (4, 50, 510)])
 def test_dropout(p, shape):
-    x = torch.randn(shape, requires_grad=True)
+    # No element is 0, so that a 0 of the result is an element dropped.
+    x = (torch.rand(shape) + 1).requires_grad_()
     seed = torch.tensor([17], dtype=torch.int32)
     drop = bastile.compile(lambda x, seed: dropout(x, p, seed))
     result = drop(x, seed)
