@@ -138,6 +138,9 @@ def Tile_ArriveOp : Tile_Op<"arrive"> {
     the cluster. Who has awaited the barrier may overwrite what the role has
     read, and may read what it has written to shared memory, but not what it has
     stored to memory in another block: that is what `tile.release_count` is for.
+    With `published`, who has awaited the barrier with `cluster` may read in
+    another block, too, what the role has written to its shared memory
+    (`tile.take`). The threads of the role have met in between.
 
     Example:
 
@@ -146,10 +149,10 @@ def Tile_ArriveOp : Tile_Op<"arrive"> {
     ```
   }];
   let arguments = (ins Tile_BarriersType:$barriers, Index:$index,
-                       UnitAttr:$cluster);
+                       UnitAttr:$cluster, UnitAttr:$published);
   let assemblyFormat = [{
-    `at` $barriers `[` $index `]` (`cluster` $cluster^)? attr-dict `:`
-    type($barriers)
+    `at` $barriers `[` $index `]` (`cluster` $cluster^)?
+    (`published` $published^)? attr-dict `:` type($barriers)
   }];
 }
 
@@ -158,7 +161,8 @@ def Tile_AwaitOp : Tile_Op<"await"> {
   let description = [{
     Phases are counted from 0; `parity` is the last bit of the number of the
     phase. Of each buffer, the result is the tile in slot `index`, which may be
-    read from then on.
+    read from then on. With `cluster`, the shared memory of blocks that have
+    arrived with `published` may be read as well.
 
     Example:
 
@@ -169,11 +173,12 @@ def Tile_AwaitOp : Tile_Op<"await"> {
     ```
   }];
   let arguments = (ins Tile_BarriersType:$barriers, Index:$index,
-                       Index:$parity, Variadic<AnyMemRef>:$buffers);
+                       Index:$parity, Variadic<AnyMemRef>:$buffers,
+                       UnitAttr:$cluster);
   let results = (outs Variadic<AnyMemRef>:$tiles);
   let assemblyFormat = [{
-    $barriers `[` $index `]` `parity` $parity (`of` $buffers^)? attr-dict `:`
-    type($barriers) (`,` type($buffers)^ `->` type($tiles))?
+    $barriers `[` $index `]` `parity` $parity (`of` $buffers^)?
+    (`cluster` $cluster^)? attr-dict `:` type($barriers) (`,` type($buffers)^ `->` type($tiles))?
   }];
   let hasVerifier = 1;
 }

@@ -438,6 +438,9 @@ static LogicalResult verifyDimensions(ProgramOp program) {
                                "into which parts they are cut");
   if (failed(verifyParts(program, *parts, "a program")))
     return failure();
+  if (std::optional<DictionaryAttr> least = program.getLeast();
+      least && failed(verifyParts(program, *least, "calls")))
+    return failure();
   return failure(failed(verifyOperandDimensions(program)) ||
                  failed(verifyAlignments(program)));
 }

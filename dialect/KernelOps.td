@@ -47,7 +47,9 @@ def Tile_KernelOp : Tile_LaunchedOp<"kernel"> {
 
     The pass `schedule` gives it a complete `schedule`, and where vectors need
     alignment an `unaligned_schedule` as well, for the program that takes
-    operands of any alignment. The pass `tile` then replaces the kernel by its
+    operands of any alignment. A product has a `few_rows_schedule` where few
+    rows are computed in another way, in calls of at most as many rows as a tile
+    of that schedule. The pass `tile` then replaces the kernel by its
     programs (`tile.program`).
 
     All row operands of a kernel have the same leading sizes. The `space` says
@@ -70,7 +72,8 @@ def Tile_KernelOp : Tile_LaunchedOp<"kernel"> {
                        OptionalAttr<DictArrayAttr>:$res_attrs,
                        OptionalAttr<Tile_SpaceAttr>:$space,
                        OptionalAttr<Tile_ScheduleInterface>:$schedule,
-                       OptionalAttr<Tile_ScheduleInterface>:$unaligned_schedule);
+                       OptionalAttr<Tile_ScheduleInterface>:$unaligned_schedule,
+                       OptionalAttr<Tile_ScheduleInterface>:$few_rows_schedule);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
                                  "::mlir::FunctionType":$type)>];
   let extraClassDeclaration = functionDeclaration;
@@ -110,7 +113,9 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     or is the size of one that has no name. There is one program for each
     combination of parts of the dimensions in `programs`, which gives the length
     of these parts. A dimension that no result has counts as one part where it
-    is 0, since sums of nothing are written, too. With `persistent` in the
+    is 0, since sums of nothing are written, too. A program with `least` is for
+    calls in which each of the dimensions listed has at least so many elements:
+    others take the next program of the launch. With `persistent` in the
     schedule, that many blocks at most for each multiprocessor go through all
     parts. The schedule of a program that was written by hand is a
     `#tile.launch`:
@@ -170,6 +175,7 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
                        Tile_ScheduleInterface:$schedule,
                        OptionalAttr<StrArrayAttr>:$dimensions,
                        OptionalAttr<DictionaryAttr>:$programs,
+                       OptionalAttr<DictionaryAttr>:$least,
                        OptionalAttr<DenseI64ArrayAttr>:$alignments,
                        DefaultValuedOptionalAttr<I64Attr, "1">:$column_blocks,
                        OptionalAttr<I64Attr>:$row_programs,

@@ -229,6 +229,13 @@ LogicalResult TakeOp::verify() {
     return emitOpError("takes ")
            << tile << " from " << buffer
            << ", not pieces of 4 bytes from '#tile.shared' memory";
+  if (getBlock() &&
+      (getTransposed() || !isa_and_present<MmaAttr>(tile.getEncoding()) ||
+       !isa_and_present<SharedAttr>(buffer.getMemorySpace())))
+    return emitOpError("takes ")
+           << tile << " from " << buffer
+           << " of another block, but only tiles of products are taken from "
+              "there, as they are, from '#tile.shared' memory";
   if (!getTransposed())
     return verifySlot(*this, tile);
   auto lhs = dyn_cast_or_null<MmaAttr>(tile.getEncoding());

@@ -312,6 +312,11 @@ def Tile_TakeOp : Tile_Op<"take"> {
     result, an operand of a product of single warps. Of a left operand, the rows
     of all warps together fit in the bytes that the buffer swizzles.
 
+    With `block`, the tile is in the buffer of the block of the cluster that has
+    this number. That block has arrived with `published` before at a barrier
+    that was awaited with `cluster`, and goes on with the buffer, or ends, only
+    once it has awaited an arrival from here.
+
     Example:
 
     ```mlir
@@ -321,10 +326,11 @@ def Tile_TakeOp : Tile_Op<"take"> {
     ```
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Index:$slot,
-                       UnitAttr:$transposed);
+                       Optional<Index>:$block, UnitAttr:$transposed);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
-    $buffer `[` $slot `]` (`transposed` $transposed^)? attr-dict `:` type($buffer) `->` type($result)
+    $buffer `[` $slot `]` (`block` $block^)? (`transposed` $transposed^)?
+    attr-dict `:` type($buffer) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -78,12 +78,12 @@ LogicalResult RowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult MatmulAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t rows, int64_t columns, int64_t depth,
                                  int64_t threads, int64_t vector,
-                                 int64_t stages, int64_t roles,
-                                 int64_t cluster) {
-  const Field fields[] = {{"rows", rows},     {"columns", columns},
-                          {"depth", depth},   {"threads", threads},
-                          {"vector", vector}, {"stages", stages},
-                          {"roles", roles},   {"cluster", cluster}};
+                                 int64_t stages, int64_t roles, int64_t cluster,
+                                 int64_t split) {
+  const Field fields[] = {
+      {"rows", rows},       {"columns", columns}, {"depth", depth},
+      {"threads", threads}, {"vector", vector},   {"stages", stages},
+      {"roles", roles},     {"cluster", cluster}, {"split", split}};
   if (failed(verifyFields(emitError, fields)) ||
       failed(verifyStages(emitError, stages)) ||
       failed(verifyScheduleVector(emitError, vector)))

@@ -120,6 +120,11 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     its columns once. With `roles` = 1, all threads copy and multiply. Where a
     target does not have both ways, `roles` and `cluster` are 0.
 
+    With `split` = n above 1, the n blocks of a cluster sum a part each of the
+    dimension that is summed over, of the same tile. Then they share the tile's
+    columns, and each adds up the sums of all blocks for its own, always in the
+    same order. This is for products that have few tiles.
+
     A field that is 0 (or left out) is chosen by the `schedule` pass, so that a
     user pins some and leaves the others:
 
@@ -140,15 +145,22 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     DefaultValuedParameter<"int64_t", "0",
         "1 if all warps copy and multiply, 2 if some only copy">:$roles,
     DefaultValuedParameter<"int64_t", "0",
-        "blocks that copy some of their factors together">:$cluster);
+        "blocks that copy some of their factors together">:$cluster,
+    DefaultValuedParameter<"int64_t", "0",
+        "blocks that sum parts of the same tile">:$split);
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    int64_t getBlocks() const { return getCluster() ? getCluster() : 1; }
+    /// The blocks of a cluster.
+    int64_t getBlocks() const { return getRowBlocks() * getSplitBlocks(); }
+    /// Those with rows of their own, and those that share a tile.
+    int64_t getRowBlocks() const { return getCluster() ? getCluster() : 1; }
+    int64_t getSplitBlocks() const { return getSplit() ? getSplit() : 1; }
     int64_t getPersistent() const { return isSpecialized() ? 1 : 0; }
     bool isComplete() const {
       return getRows() && getColumns() && getThreads() && getVector() &&
-             (getDepth() || !isStaged()) && (getCluster() || !isSpecialized());
+             (getDepth() || !isStaged()) &&
+             (getCluster() || !isSpecialized());
     }
     /// Whether tensor cores multiply parts of both factors in shared memory.
     bool isStaged() const { return getStages() > 1; }

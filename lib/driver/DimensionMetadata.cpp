@@ -149,6 +149,14 @@ json::Object bastile::describeDimensionVariant(tile::ProgramOp program,
                        {"grid", describeGrid(program, inputs)}};
   if (needsWarpgroupProducts(program))
     variant["requires"] = json::Array{"wgmma"};
+  if (std::optional<DictionaryAttr> least = program.getLeast()) {
+    json::Array sizes;
+    for (NamedAttribute size : *least)
+      sizes.push_back(
+          json::Object{{"dimension", size.getName().getValue()},
+                       {"size", cast<IntegerAttr>(size.getValue()).getInt()}});
+    variant["least"] = std::move(sizes);
+  }
   return variant;
 }
 

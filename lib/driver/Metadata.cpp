@@ -498,8 +498,12 @@ json::Object FunctionDescriber::describe() {
 /// The first version of the schema whose readers know every field of the
 /// document: launches that run without rows, variants for misaligned operands
 /// with one phase, grids that depend on how many clusters run at once, named
-/// dimensions, sizes ahead of merging, and pieces of tensors.
+/// dimensions, sizes ahead of merging, pieces of tensors, and variants for
+/// calls of some sizes.
 int64_t getSchemaVersion(ModuleOp module, const Target &target) {
+  for (auto program : module.getOps<tile::ProgramOp>())
+    if (program.getLeast())
+      return 7;
   for (auto func : module.getOps<func::FuncOp>())
     if (llvm::any_of(func.front().without_terminator(), [](Operation &op) {
           return tile::isPlaceOfOperands(&op);

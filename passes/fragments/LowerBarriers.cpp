@@ -97,14 +97,16 @@ struct LowerArrive : public OpConversionPattern<tile::ArriveOp> {
         op.getCluster()
             ? op->getParentOfType<tile::ProgramOp>().getSchedule().getBlocks()
             : 1;
-    // Of this block's scope also where another block's barrier is meant. An
-    // arrival of the cluster's scope would wait until all that the thread has
-    // stored is visible to the whole GPU, hundreds of cycles in each step of a
-    // product, while tiles are in shared memory, which no thread of another
-    // block stores to.
+    // Of this block's scope also where another block's barrier is meant, if
+    // nothing is published. An arrival of the cluster's scope would wait until
+    // all that the thread has stored is visible to the whole GPU, hundreds of
+    // cycles in each step of a product, while tiles are in shared memory, which
+    // no thread of another block stores to.
+    const auto scope = op.getPublished() ? NVVM::MemScopeKind::CLUSTER
+                                         : NVVM::MemScopeKind::CTA;
     auto arrive = [&](Value at) {
       NVVM::MBarrierArriveOp::create(rewriter, loc, /*res=*/Type(), at,
-                                     /*count=*/Value(), NVVM::MemScopeKind::CTA,
+                                     /*count=*/Value(), scope,
                                      /*relaxed=*/false);
     };
     auto arriveIn = [&](Value block) {
@@ -156,7 +158,8 @@ struct LowerAwait : public OpConversionPattern<tile::AwaitOp> {
     Value barrier =
         getBarrier(rewriter, loc, adaptor.getBarriers().front(), index);
     waitForPhase(rewriter, loc, barrier,
-                 toInt32(rewriter, loc, adaptor.getParity().front()));
+                 toInt32(rewriter, loc, adaptor.getParity().front()),
+                 op.getCluster());
     // The thread that acts for its warp must not let two phases pass while
     // another one still waits for the first of them.
     if (Role(op).getThreads() == ThreadGrid::kWarp)

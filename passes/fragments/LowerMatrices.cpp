@@ -46,8 +46,20 @@ SmallVector<Value> loadMatrices(OpBuilder &builder, Location loc, Value address,
   return pieces;
 }
 
+/// `address` in the shared memory of block `block` of the cluster.
+static Value mapToBlock(OpBuilder &builder, Location loc, Value address,
+                        Value block) {
+  constexpr auto memory =
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster);
+  return NVVM::MapaOp::create(
+      builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), memory),
+      address,
+      arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), block));
+}
+
 /// Reads a tile of products, the left operand of the next: matrices where
-/// pieces have 4 bytes, otherwise each piece by its thread.
+/// pieces have 4 bytes, otherwise each piece by its thread, as all are that lie
+/// in another block.
 struct TakeFragment : public OpConversionPattern<tile::TakeOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -63,11 +75,12 @@ struct TakeFragment : public OpConversionPattern<tile::TakeOp> {
     Location loc = op.getLoc();
     ArrayRef<int64_t> shape = type.getShape();
     Type pieceType = getPieceType(type);
-    SharedFragment places(rewriter, op, layout, SharedTile(memory),
-                          getSlot(rewriter, loc, memory,
-                                  adaptor.getBuffer().front(),
-                                  adaptor.getSlot().front()));
-    const bool isMatrix = isOfMatrices(type);
+    Value slot = getSlot(rewriter, loc, memory, adaptor.getBuffer().front(),
+                         adaptor.getSlot().front());
+    if (op.getBlock())
+      slot = mapToBlock(rewriter, loc, slot, adaptor.getBlock().front());
+    SharedFragment places(rewriter, op, layout, SharedTile(memory), slot);
+    const bool isMatrix = isOfMatrices(type) && !op.getBlock();
     SmallVector<Value> pieces;
     for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
       for (int64_t chunk = 0; chunk < layout.getChunks(shape);

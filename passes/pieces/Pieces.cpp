@@ -292,13 +292,15 @@ void bastile::keepRolled(Operation *loop) {
 }
 
 void bastile::waitForPhase(OpBuilder &builder, Location loc, Value barrier,
-                           Value parity) {
+                           Value parity, bool ofCluster) {
   scf::WhileOp::create(
       builder, loc, TypeRange(), ValueRange(),
       [&](OpBuilder &inner, Location where, ValueRange) {
         Value isDone = NVVM::MBarrierTryWaitOp::create(
             inner, where, inner.getI1Type(), barrier, parity,
-            /*ticks=*/Value(), NVVM::MemScopeKind::CTA, /*relaxed=*/false);
+            /*ticks=*/Value(),
+            ofCluster ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA,
+            /*relaxed=*/false);
         Value isLeft = arith::XOrIOp::create(
             inner, where, isDone,
             arith::ConstantIntOp::create(inner, where, 1, /*width=*/1)

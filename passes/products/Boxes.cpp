@@ -33,7 +33,7 @@ BoxShape bastile::getFactorBox(const Operand &operand, const Extents &extents,
                                tile::MatmulAttr schedule) {
   const BoxShape tile = getFactorTile(operand, extents);
   const int64_t bytes = getElementBytes(operand.type);
-  return {operand.isOf(Axis::Columns) ? tile.rows / schedule.getBlocks()
+  return {operand.isOf(Axis::Columns) ? tile.rows / schedule.getRowBlocks()
                                       : tile.rows,
           getSwizzleBytes(tile.columns * bytes) / bytes};
 }

@@ -9,7 +9,6 @@
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "passes/products/StagedTiles.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -44,7 +43,10 @@ EpilogueShape EpilogueShape::get(const ProgramFrame &frame) {
   }
   // Rows of wide parts have the most bytes that a swizzle mixes; narrow ones
   // leave registers for what is loaded.
-  constexpr int64_t few = 40, narrow = 32, wide = 64;
+  constexpr int64_t few = 40, least = 16, narrow = 32, wide = 64;
+  // The blocks that share a tile have some of the parts each.
+  if (const int64_t blocks = schedule.getSplitBlocks(); blocks > 1)
+    return {std::clamp(columns / blocks, least, narrow), /*isLoop=*/true};
   const bool isLoop = instructions > few;
   int64_t part = isLoop || loads || storesWide ? narrow : wide;
   while (columns % part != 0)
@@ -72,6 +74,19 @@ void Epilogue::emitStatistics() {
         frame.emitter.emit(result);
 }
 
+/// The sums of a part of the tile's columns. Those of all blocks that have some
+/// are added up in the order of the blocks, whichever block does so.
+Value Epilogue::take(const KeptParts &kept, Value part) {
+  if (!split)
+    return kept.take(part);
+  Value sum;
+  for (int64_t block = 0; block < split->blocks; ++block) {
+    Value own = kept.take(part, frame.constant(block));
+    sum = sum ? arith::AddFOp::create(frame.builder, sum, own) : own;
+  }
+  return sum;
+}
+
 /// The same in a loop over parts of the tile's columns, whose sums wait in
 /// shared memory.
 void Epilogue::emitLoop() {
@@ -83,9 +98,12 @@ void Epilogue::emitLoop() {
     kept.emplace_back(builder, emitter.emit(dot), parts, freeShared);
     freeShared += kept.back().getBytes();
   }
+  if (split)
+    split->share();
   emitStatistics();
-  auto loop = scf::ForOp::create(builder, frame.constant(0),
-                                 frame.constant(parts), frame.constant(1));
+  auto loop = scf::ForOp::create(
+      builder, split ? split->rank : frame.constant(0), frame.constant(parts),
+      frame.constant(split ? split->blocks : 1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value part = loop.getInductionVar();
@@ -95,7 +113,7 @@ void Epilogue::emitLoop() {
           arith::MulIOp::create(builder, part, frame.constant(shape.columns))),
       shape.columns);
   for (auto [dot, tile] : llvm::zip_equal(frame.space.getDots(), kept))
-    emitter.map(tile::DotOp(dot).getResult(), tile.take(part));
+    emitter.map(tile::DotOp(dot).getResult(), take(tile, part));
   emitElements();
 }
 

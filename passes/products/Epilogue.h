@@ -8,6 +8,7 @@
 #define BASTILE_PASSES_PRODUCTS_EPILOGUE_H
 
 #include "passes/products/ProgramFrame.h"
+#include "passes/products/StagedTiles.h"
 
 namespace bastile {
 
@@ -24,15 +25,26 @@ struct EpilogueShape {
   bool isLoop;
 };
 
+/// What the blocks of a cluster do that have a part each of the sums of the
+/// same tile: each completes some of its columns.
+struct SplitSums {
+  /// The number of the block.
+  mlir::Value rank;
+  int64_t blocks;
+  /// Waits until the parts of all blocks are in their shared memory.
+  std::function<void()> share;
+};
+
 class Epilogue {
 public:
   /// Stores the tile of a result.
   using Store = std::function<void(unsigned result, mlir::Value tile)>;
 
   /// Shared memory is free from byte `freeShared` on.
-  Epilogue(ProgramFrame &frame, int64_t &freeShared, Store store)
+  Epilogue(ProgramFrame &frame, int64_t &freeShared, Store store,
+           std::optional<SplitSums> split = std::nullopt)
       : frame(frame), shape(EpilogueShape::get(frame)), freeShared(freeShared),
-        store(std::move(store)) {}
+        store(std::move(store)), split(std::move(split)) {}
 
   /// Computes and stores what is complete behind the loops.
   void emit();
@@ -42,11 +54,13 @@ private:
   void emitStatistics();
   void emitLoop();
   void emitUnrolled();
+  mlir::Value take(const KeptParts &kept, mlir::Value part);
 
   ProgramFrame &frame;
   const EpilogueShape shape;
   int64_t &freeShared;
   const Store store;
+  const std::optional<SplitSums> split;
 };
 
 } // namespace bastile

@@ -93,7 +93,7 @@ DictionaryAttr ProgramFrame::getParts() {
     auto name = dyn_cast<StringAttr>(place);
     if (!name || name == "k")
       continue;
-    const int64_t length = name == "m"   ? extents.rows * schedule.getBlocks()
+    const int64_t length = name == "m" ? extents.rows * schedule.getRowBlocks()
                            : name == "n" ? extents.columns
                                          : 1;
     parts.set(name, builder.getI64IntegerAttr(length));
@@ -173,7 +173,7 @@ void ProgramFrame::findPlace(Value number, Value blockRow) {
   Value inMatrix = arith::RemUIOp::create(builder, number, matrixTiles);
   number = arith::DivUIOp::create(builder, number, matrixTiles);
 
-  const int64_t bandTiles = 16 / schedule.getBlocks();
+  const int64_t bandTiles = 16 / schedule.getRowBlocks();
   Value inBands =
       arith::MulIOp::create(builder, columnTiles, constant(bandTiles));
   Value band = arith::DivUIOp::create(builder, inMatrix, inBands);
@@ -186,7 +186,7 @@ void ProgramFrame::findPlace(Value number, Value blockRow) {
       builder, first, arith::RemUIOp::create(builder, inBand, inThisBand));
   Value columnTile = arith::DivUIOp::create(builder, inBand, inThisBand);
   emitter.row = arith::MulIOp::create(
-      builder, rowTile, constant(extents.rows * schedule.getBlocks()));
+      builder, rowTile, constant(extents.rows * schedule.getRowBlocks()));
   if (blockRow)
     emitter.row = arith::AddIOp::create(builder, emitter.row, blockRow);
   emitter.setColumns(

@@ -72,7 +72,8 @@ void BoxStages::copy(Value number) {
   // Ahead of the first round this returns at once: the phase before a barrier's
   // first one counts as ended.
   tile::AwaitOp::create(builder, TypeRange(), empty, slot,
-                        getParity(number, /*ahead=*/1), ValueRange());
+                        getParity(number, /*ahead=*/1), ValueRange(),
+                        /*cluster=*/false);
   tile::ExpectOp::create(builder, builder.getI64IntegerAttr(stageBytes), full,
                          slot);
   for (const Factor &factor : factors) {
@@ -81,7 +82,7 @@ void BoxStages::copy(Value number) {
     if (factor.firstRow) {
       Value &row = indices[indices.size() - 2];
       row = arith::AddIOp::create(builder, row, factor.firstRow);
-      everyBlock = constant((1 << frame.schedule.getBlocks()) - 1);
+      everyBlock = constant((1 << frame.schedule.getRowBlocks()) - 1);
     }
     tile::CopyBoxOp::create(builder, frame.emitter.getMemory(factor.operand),
                             indices, factor.slots, slot, full, slot,
@@ -97,7 +98,8 @@ void BoxStages::await(Value number) {
     types.push_back(factor.type);
   }
   auto await = tile::AwaitOp::create(builder, types, full, getSlot(number),
-                                     getParity(number, /*ahead=*/0), slots);
+                                     getParity(number, /*ahead=*/0), slots,
+                                     /*cluster=*/false);
   for (auto [factor, tile] : llvm::zip_equal(factors, await.getTiles()))
     factor.tile = tile;
 }
@@ -111,5 +113,6 @@ Value BoxStages::getTile(unsigned operand) const {
 
 void BoxStages::release(Value number) {
   tile::ArriveOp::create(builder, empty, getSlot(number),
-                         /*cluster=*/frame.schedule.getBlocks() > 1);
+                         /*cluster=*/frame.schedule.getRowBlocks() > 1,
+                         /*published=*/false);
 }

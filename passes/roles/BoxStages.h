@@ -30,7 +30,7 @@ public:
   int64_t getBytes() const { return stages * stageBytes; }
   /// The warpgroups of the cluster, all of which read what a block copies.
   static int64_t getReaders(tile::MatmulAttr schedule) {
-    return schedule.getDotWarps() / 4 * schedule.getBlocks();
+    return schedule.getDotWarps() / 4 * schedule.getRowBlocks();
   }
 
   /// Begins copy `number` of all factors, where the emitter is.

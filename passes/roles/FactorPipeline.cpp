@@ -29,10 +29,12 @@ static SmallVector<unsigned> getFactors(const ProgramFrame &frame) {
 
 FactorPipeline::FactorPipeline(ProgramFrame &frame, Value rank)
     : frame(frame), builder(frame.builder),
-      stages(frame, getFactors(frame), frame.schedule.getStages(), rank,
-             /*offset=*/0) {}
+      splitRank(frame.schedule.getSplitBlocks() > 1 ? rank : Value()),
+      stages(frame, getFactors(frame), frame.schedule.getStages(),
+             splitRank ? Value() : rank, /*offset=*/0) {}
 
-/// Builds `body`, which carries values, for all steps of a tile.
+/// Builds `body`, which carries values, for all steps of a tile that the block
+/// has.
 SmallVector<Value> FactorPipeline::buildOverSteps(ValueRange initial,
                                                   ProgramFrame::Body body) {
   return frame.buildOverBatch(
@@ -40,7 +42,17 @@ SmallVector<Value> FactorPipeline::buildOverSteps(ValueRange initial,
         Value steps =
             arith::CeilDivUIOp::create(builder, frame.emitter.getSize("k"),
                                        frame.constant(frame.extents.streamed));
-        return frame.buildOverSteps(frame.constant(0), steps, before, body);
+        if (!splitRank)
+          return frame.buildOverSteps(frame.constant(0), steps, before, body);
+        auto getFirst = [&](Value rank) -> Value {
+          return arith::DivUIOp::create(
+              builder, arith::MulIOp::create(builder, rank, steps),
+              frame.constant(frame.schedule.getSplitBlocks()));
+        };
+        Value next =
+            arith::AddIOp::create(builder, splitRank, frame.constant(1));
+        return frame.buildOverSteps(getFirst(splitRank), getFirst(next), before,
+                                    body);
       });
 }
 

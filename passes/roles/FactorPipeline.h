@@ -24,7 +24,8 @@ namespace bastile {
 class FactorPipeline : public TilePipeline {
 public:
   /// Creates the stages ahead of the roles. `rank` is the number of the block
-  /// in its cluster, null without one.
+  /// in its cluster, null without one. Its blocks share what they copy, or have
+  /// parts each of the steps of a tile.
   FactorPipeline(ProgramFrame &frame, mlir::Value rank);
 
   int64_t getBytes() const override { return stages.getBytes(); }
@@ -45,6 +46,9 @@ private:
 
   ProgramFrame &frame;
   mlir::ImplicitLocOpBuilder &builder;
+  /// The number of the block among those that have parts of the steps; null if
+  /// it has all of them.
+  mlir::Value splitRank;
   BoxStages stages;
 };
 

@@ -8,7 +8,9 @@
 // each with the sums of 64 rows in registers. A block computes one tile after
 // the other: the copies for the next tile run ahead while the last one is
 // stored. The blocks of a cluster have rows of their own and the columns in
-// common: each copies a part of the right factors, to all of them.
+// common: each copies a part of the right factors, to all of them. Or, where
+// there are few tiles, they have a tile in common and each a part of k, and
+// complete some of the tile's columns each.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +46,9 @@ public:
   tile::ProgramOp build(StringRef name);
 
 private:
+  void makeBarriers();
+  void awaitStored(Value turn);
+  std::optional<SplitSums> getSplitSums(Value turn);
   void buildOverTiles(llvm::function_ref<Value(Value at, Value turn)> body);
   Value computeTile(Value at, Value turn);
   Value getTile(Value place);
@@ -56,13 +61,65 @@ private:
   ImplicitLocOpBuilder &builder;
   const EpilogueShape epilogue;
   std::unique_ptr<TilePipeline> pipeline;
+  /// The number of the block in its cluster; null without one.
+  Value rank;
   Value first, programs, tiles, blockRow;
   /// Where sums wait in the stages' memory: a barrier whose phases are tiles
   /// that all blocks of the cluster have stored. Null elsewhere.
   Value stored;
+  /// Where blocks have parts of the sums: a barrier whose phases are tiles of
+  /// which all blocks have their sums in that memory. Null elsewhere.
+  Value summed;
+  /// The bytes that sums take there.
+  int64_t keptBytes = 0;
 };
 
 } // namespace
+
+/// Makes the barriers of tiles whose sums wait in the stages' memory.
+void SpecializedBuilder::makeBarriers() {
+  if (!epilogue.isLoop)
+    return;
+  constexpr int64_t warpgroup = 4, floatBytes = 4;
+  const tile::MatmulAttr schedule = frame.schedule;
+  auto make = [&]() -> Value {
+    return tile::MakeBarriersOp::create(
+        builder, tile::BarriersType::get(builder.getContext(), 1),
+        schedule.getDotWarps() / warpgroup * schedule.getBlocks());
+  };
+  stored = make();
+  if (schedule.getSplitBlocks() > 1)
+    summed = make();
+  keptBytes = frame.extents.rows * frame.extents.columns * floatBytes *
+              static_cast<int64_t>(frame.space.getDots().size());
+}
+
+/// Waits until all blocks have stored the tile before that of `turn`.
+void SpecializedBuilder::awaitStored(Value turn) {
+  tile::AwaitOp::create(
+      builder, TypeRange(), stored, frame.constant(0),
+      arith::RemUIOp::create(
+          builder, arith::AddIOp::create(builder, turn, frame.constant(1)),
+          frame.constant(2)),
+      ValueRange(), /*cluster=*/bool(summed));
+}
+
+/// What the block does for the sums of the tile of `turn`, if it has only a
+/// part of them.
+std::optional<SplitSums> SpecializedBuilder::getSplitSums(Value turn) {
+  if (!summed)
+    return std::nullopt;
+  auto share = [this, turn] {
+    tile::SynchronizeOp::create(builder, /*cluster=*/false);
+    tile::ArriveOp::create(builder, summed, frame.constant(0),
+                           /*cluster=*/true, /*published=*/true);
+    tile::AwaitOp::create(
+        builder, TypeRange(), summed, frame.constant(0),
+        arith::RemUIOp::create(builder, turn, frame.constant(2)), ValueRange(),
+        /*cluster=*/true);
+  };
+  return SplitSums{rank, frame.schedule.getSplitBlocks(), share};
+}
 
 /// Builds `body`, which carries a number of steps, for each tile of the
 /// program, the first of which has the number 0 as its `turn`.
@@ -116,17 +173,25 @@ Value SpecializedBuilder::computeTile(Value at, Value turn) {
   // No warpgroup reads the factors any more where sums wait in their place.
   if (stored)
     tile::SynchronizeOp::create(builder, /*cluster=*/false);
-  BoxStores stores(frame, epilogue.columns, pipeline->getBytes());
-  int64_t keptBytes = 0;
-  Epilogue(frame, keptBytes, [&](unsigned result, Value tile) {
-    stores.store(result, tile);
-  }).emit();
+  // Nor does another block read the sums of the last tile. Copies wait for that
+  // as well, but a block may have no steps to copy for.
+  if (summed)
+    awaitStored(turn);
+  BoxStores stores(frame, epilogue.columns,
+                   std::max(pipeline->getBytes(), keptBytes));
+  int64_t firstByte = 0;
+  Epilogue(
+      frame, firstByte,
+      [&](unsigned result, Value tile) { stores.store(result, tile); },
+      getSplitSums(turn))
+      .emit();
   if (stored) {
     // What copies write next comes behind what threads have written.
     tile::FenceSharedOp::create(builder);
     tile::SynchronizeOp::create(builder, /*cluster=*/false);
     tile::ArriveOp::create(builder, stored, frame.constant(0),
-                           /*cluster=*/frame.schedule.getBlocks() > 1);
+                           /*cluster=*/frame.schedule.getBlocks() > 1,
+                           /*published=*/bool(summed));
   }
   return next;
 }
@@ -136,20 +201,16 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
   const tile::MatmulAttr schedule = frame.schedule;
   constexpr int64_t warp = 32;
   const int64_t warps = schedule.getDotWarps();
-  Value rank;
-  if (schedule.getBlocks() > 1) {
+  if (schedule.getBlocks() > 1)
     rank = tile::BlockRankOp::create(builder);
+  if (schedule.getRowBlocks() > 1)
     blockRow = arith::MulIOp::create(builder, rank,
                                      frame.constant(frame.extents.rows));
-  }
   if (frame.space.hasComputedLeft())
     pipeline = std::make_unique<StreamPipeline>(frame);
   else
     pipeline = std::make_unique<FactorPipeline>(frame, rank);
-  if (epilogue.isLoop)
-    stored = tile::MakeBarriersOp::create(
-        builder, tile::BarriersType::get(builder.getContext(), 1),
-        BoxStages::getReaders(schedule));
+  makeBarriers();
   synchronize();
   first = tile::ProgramIdOp::create(builder);
   programs = tile::ProgramCountOp::create(builder);
@@ -167,12 +228,7 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
   enter(0);
   buildOverTiles([&](Value at, Value turn) {
     if (stored)
-      tile::AwaitOp::create(
-          builder, TypeRange(), stored, frame.constant(0),
-          arith::RemUIOp::create(
-              builder, arith::AddIOp::create(builder, turn, frame.constant(1)),
-              frame.constant(2)),
-          ValueRange());
+      awaitStored(turn);
     return pipeline->copy(at, turn);
   });
   enter(1);

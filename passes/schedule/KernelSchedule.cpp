@@ -81,8 +81,8 @@ LogicalResult bastile::verifyIsScheduled(tile::KernelOp kernel) {
     return kernel.emitError("takes a schedule ")
            << kind << ", not " << *kernel.getSchedule();
   for (tile::ScheduleInterface schedule :
-       {kernel.getScheduleAttr(), cast_or_null<tile::ScheduleInterface>(
-                                      kernel.getUnalignedScheduleAttr())})
+       {kernel.getScheduleAttr(), kernel.getUnalignedScheduleAttr(),
+        kernel.getFewRowsScheduleAttr()})
     if (schedule && !schedule.isComplete())
       return kernel.emitError("schedule ")
              << schedule

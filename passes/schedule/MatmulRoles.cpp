@@ -209,6 +209,49 @@ static MatmulFields chooseForFactors(const MatmulShape &shape) {
   return fields;
 }
 
+std::optional<MatmulFields> bastile::chooseForFewRows(const MatmulShape &shape,
+                                                      const Target &target) {
+  if (!shape.mayHaveRoles || shape.isStreaming)
+    return std::nullopt;
+  std::optional<MatmulFields> chosen = chooseSpecialized(shape, target);
+  const ArrayRef<int64_t> sizes =
+      tile::DotOp(shape.dot).getSumType().getShape();
+  const int64_t columns = sizes.back();
+  if (!chosen || ShapedType::isDynamic(columns))
+    return std::nullopt;
+  // There are as many matrices as a call has, but a batch of one.
+  const bool isOne =
+      llvm::all_of(sizes.drop_back(2), [](int64_t size) { return size == 1; });
+  MatmulFields best;
+  int64_t mostBlocks = 0;
+  constexpr int64_t panel = 64, most = 128, mostSplit = 8;
+  for (int64_t width : {most / shape.numDots / panel * panel, panel}) {
+    MatmulFields fields = *chosen;
+    fields.rows = kRows;
+    fields.threads = 2 * kWarpgroup;
+    fields.columns = std::max(panel, width);
+    fields.cluster = 1;
+    // As many bytes as there is room for are on their way.
+    constexpr int64_t mostStages = 8;
+    for (fields.stages = mostStages;
+         fields.stages > 2 && !fitsSharedMemory(fields, shape, target);)
+      --fields.stages;
+    const auto tiles =
+        static_cast<int64_t>(llvm::divideCeil(columns, fields.columns));
+    fields.split = 1;
+    while (isOne && fields.split < mostSplit &&
+           2 * fields.split * tiles <= target.multiprocessors)
+      fields.split *= 2;
+    const int64_t blocks =
+        std::min<int64_t>(fields.split * tiles, target.multiprocessors);
+    if (blocks > mostBlocks) {
+      mostBlocks = blocks;
+      best = fields;
+    }
+  }
+  return best;
+}
+
 /// The same where left factors are computed, if there is room. A step's
 /// streamed values take registers beside the sums; where both are few, three
 /// warpgroups have enough.
@@ -274,6 +317,7 @@ void bastile::completeSpecialized(MatmulFields &fields,
   choose(&MatmulFields::stages);
   choose(&MatmulFields::roles);
   choose(&MatmulFields::cluster);
+  choose(&MatmulFields::split);
   auto hasRoom = [&] { return fitsSharedMemory(fields, shape, target); };
   while (!hasStages && fields.stages > 2 && !hasRoom())
     --fields.stages;
@@ -315,6 +359,16 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
   if (fields.cluster != 1 && fields.cluster != 2 && fields.cluster != 4)
     return error() << "'cluster' is " << fields.cluster
                    << ", not 1, 2 or 4 blocks";
+  constexpr int64_t mostSplit = 8;
+  const int64_t split = std::max<int64_t>(1, fields.split);
+  if (split > 1 && (shape.isStreaming || fields.cluster != 1))
+    return error() << split << " blocks that sum parts of a tile share "
+                   << (shape.isStreaming
+                           ? "none where left factors are computed; leave out "
+                             "'split'"
+                           : "no factors; use a 'cluster' of 1");
+  if (split > mostSplit || !llvm::isPowerOf2_64(split))
+    return error() << "'split' is " << split << ", not 1, 2, 4 or 8 blocks";
   const int64_t unit = shape.isStreaming ? 16 : 64;
   for (auto [name, size] :
        {std::pair("depth", fields.depth), std::pair("columns", fields.columns)})

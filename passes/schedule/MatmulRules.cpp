@@ -105,7 +105,8 @@ MatmulFields bastile::completeMatmul(MatmulFields fields,
       fields = {};
     // Fields that are about a GPU do nothing on the host, and are no error.
     fields.threads = 1;
-    fields.depth = fields.stages = fields.roles = fields.cluster = 0;
+    fields.depth = fields.stages = fields.roles = fields.cluster =
+        fields.split = 0;
   }
   if (chosen.isStaged()) {
     completeStaged(fields, chosen, shape, target);
@@ -242,7 +243,7 @@ LogicalResult bastile::verifyMatmul(function_ref<InFlightDiagnostic()> error,
   }
   if (failed(verifyThreads(error, fields.threads, target)))
     return failure();
-  if (fields.roles > 1 || fields.cluster > 1)
+  if (fields.roles > 1 || fields.cluster > 1 || fields.split > 1)
     return verifySpecialized(error, fields, shape, target);
   if (chooseMatmul(shape, target, fields.roles).isStaged())
     return verifyStaged(error, fields, shape, target);
@@ -266,6 +267,12 @@ LogicalResult bastile::verifyMatmul(function_ref<InFlightDiagnostic()> error,
   return success();
 }
 
+/// Whether only a call knows how many rows the product has.
+static bool hasAnyRows(const MatmulShape &shape) {
+  return ShapedType::isDynamic(
+      tile::DotOp(shape.dot).getSumType().getShape().take_back(2).front());
+}
+
 namespace {
 
 struct MatmulSchedule
@@ -274,19 +281,23 @@ struct MatmulSchedule
   LogicalResult assign(Attribute schedule, tile::KernelOp kernel,
                        bool /*isOwn*/, const Target &target) const {
     const MatmulShape shape = MatmulShape::get(kernel);
+    const MatmulFields pinned(cast<tile::MatmulAttr>(schedule));
     if (!target.isHost() && shape.usesFloat64)
       return kernel.emitError()
              << "float64 is computed on the host only, not on " << target.name;
     tile::MatmulAttr complete =
-        completeMatmul(MatmulFields(cast<tile::MatmulAttr>(schedule)), shape,
-                       target)
-            .getAttr(kernel.getContext());
+        completeMatmul(pinned, shape, target).getAttr(kernel.getContext());
     if (failed(verifyFor(complete, kernel, target)))
       return failure();
     kernel.setScheduleAttr(complete);
     kernel.removeUnalignedScheduleAttr();
+    kernel.removeFewRowsScheduleAttr();
     if (!complete.isSpecialized())
       return success();
+    // A schedule that somebody asks for is for calls of any size.
+    if (pinned == MatmulFields() && hasAnyRows(shape))
+      if (std::optional<MatmulFields> few = chooseForFewRows(shape, target))
+        kernel.setFewRowsScheduleAttr(few->getAttr(kernel.getContext()));
     // What copies of boxes do not take, threads do.
     MatmulFields general;
     general.roles = 1;

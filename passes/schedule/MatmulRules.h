@@ -62,19 +62,21 @@ struct MatmulShape {
 /// not yet.
 struct MatmulFields {
   int64_t rows = 0, columns = 0, depth = 0, threads = 0, vector = 0, stages = 0,
-          roles = 0, cluster = 0;
+          roles = 0, cluster = 0, split = 0;
 
   MatmulFields() = default;
   explicit MatmulFields(tile::MatmulAttr pinned)
       : rows(pinned.getRows()), columns(pinned.getColumns()),
         depth(pinned.getDepth()), threads(pinned.getThreads()),
         vector(pinned.getVector()), stages(pinned.getStages()),
-        roles(pinned.getRoles()), cluster(pinned.getCluster()) {}
+        roles(pinned.getRoles()), cluster(pinned.getCluster()),
+        split(pinned.getSplit()) {}
 
   tile::MatmulAttr getAttr(mlir::MLIRContext *context) const {
     return tile::MatmulAttr::get(context, rows, columns, depth, threads, vector,
-                                 stages, roles, cluster);
+                                 stages, roles, cluster, split);
   }
+  bool operator==(const MatmulFields &other) const = default;
 
   /// Whether tensor cores multiply parts of both factors in shared memory.
   bool isStaged() const { return stages > 1; }
@@ -118,6 +120,11 @@ bool fitsRoles(tile::KernelOp kernel, const KernelSpace &space);
 /// kernel whose warps may; none where `target` has no such products or no room.
 std::optional<MatmulFields> chooseSpecialized(const MatmulShape &shape,
                                               const Target &target);
+
+/// The same for calls of few rows, as many as a warpgroup multiplies: none
+/// where nothing is gained by another tile.
+std::optional<MatmulFields> chooseForFewRows(const MatmulShape &shape,
+                                             const Target &target);
 
 /// The rules of schedules in which warps have roles: the fields that `fields`
 /// leaves open, and what a target can run.

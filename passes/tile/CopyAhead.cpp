@@ -82,7 +82,8 @@ tile::BufferOp bastile::createBuffer(tile::LoadOp load, int64_t slots,
 void bastile::replaceByTake(tile::LoadOp load, Value buffer, Value slot) {
   OpBuilder builder(load);
   load.replaceAllUsesWith(
-      tile::TakeOp::create(builder, load.getLoc(), load.getType(), buffer, slot)
+      tile::TakeOp::create(builder, load.getLoc(), load.getType(), buffer, slot,
+                           /*block=*/Value(), /*transposed=*/false)
           .getResult());
   load.erase();
 }

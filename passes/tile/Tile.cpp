@@ -59,7 +59,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     if (failed(verifyIsScheduled(kernel)))
       return failure();
     for (Attribute schedule : {Attribute(kernel.getScheduleAttr()),
-                               Attribute(kernel.getUnalignedScheduleAttr())})
+                               Attribute(kernel.getUnalignedScheduleAttr()),
+                               Attribute(kernel.getFewRowsScheduleAttr())})
       if (schedule && failed(cast<KernelScheduleInterface>(schedule).verifyFor(
                           kernel, target)))
         return failure();
@@ -114,9 +115,20 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       return {buildProductProgram(kernel, schedule, name, target.isHost())};
     // Copies of boxes do not take every operand, nor every driver the products.
     const auto other = cast<tile::MatmulAttr>(*kernel.getUnalignedSchedule());
-    return {buildSpecializedProgram(kernel, schedule, name),
-            buildProductProgram(kernel, other, name + "_unaligned",
-                                target.isHost())};
+    SmallVector<tile::ProgramOp> programs{
+        buildSpecializedProgram(kernel, schedule, name)};
+    if (auto few =
+            cast_or_null<tile::MatmulAttr>(kernel.getFewRowsScheduleAttr())) {
+      Builder builder(kernel.getContext());
+      NamedAttrList least;
+      least.set("m", builder.getI64IntegerAttr(few.getRows() + 1));
+      programs.front().setLeastAttr(least.getDictionary(kernel.getContext()));
+      programs.push_back(
+          buildSpecializedProgram(kernel, few, name + "_few_rows"));
+    }
+    programs.push_back(buildProductProgram(kernel, other, name + "_unaligned",
+                                           target.isHost()));
+    return programs;
   }
 
   /// Makes `launch` run `programs`, variants of each other, in place of

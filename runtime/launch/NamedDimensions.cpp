@@ -80,6 +80,14 @@ bool LaunchPlan::admitsStrides(const Launch &launch, const Variant &variant,
 
 bool LaunchPlan::admitsOperands(const Launch &launch, const Variant &variant,
                                 std::string *reason) const {
+  for (auto [dimension, least] : variant.least)
+    if (namedSizes[dimension] < least) {
+      if (reason)
+        *reason = concat("'", variant.entry, "' needs a '",
+                         (*launch.dimensions)[dimension], "' of at least ",
+                         least, ", but it is ", namedSizes[dimension]);
+      return false;
+    }
   for (unsigned k = 0; k != launch.operands.size(); ++k) {
     const TensorView &tensor = view(launch.operands[k]);
     // The kernel accesses no element.

@@ -176,6 +176,13 @@ static Variant readVariant(const JsonCursor &cursor, const Function &function,
       result.needs.push_back(readFeature((*needs)[i]));
   if (!result.tensorMaps.empty())
     result.needs.push_back(Feature::TensorMaps);
+  if (auto least = cursor.find("least")) {
+    if (!launch.hasDimensions())
+      least->fail("the launch is over rows and not over named dimensions");
+    for (size_t i = 0; i != least->size(); ++i)
+      result.least.emplace_back(readDimension((*least)[i]["dimension"], launch),
+                                (*least)[i]["size"].asInteger());
+  }
 
   result.grid = readExpression(cursor["grid"], function, &launch);
   result.block = readInt(cursor["block"], /*least=*/1);

@@ -18,7 +18,7 @@
 using namespace bastile::runtime;
 
 static constexpr const char *schemaName = "bastile.kernels";
-static constexpr int64_t schemaVersion = 6;
+static constexpr int64_t schemaVersion = 7;
 
 //===----------------------------------------------------------------------===//
 // Tensors

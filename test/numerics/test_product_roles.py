@@ -100,6 +100,49 @@ func.func @f(%x: tensor<?x64xbf16>, %w: tensor<?x64xbf16>) -> tensor<?x?xbf16> {
         check(source, *shapes, *place, *HOPPER)
 
 
+#: A product whose sums of parts of k are rounded, beside one in float32.
+FEW = """
+func.func @f(%x: tensor<?x{k}x{type}>, %w: tensor<{n}x{k}x{type}>, %b: tensor<{n}x{type}>) -> (tensor<?x{n}x{type}>, tensor<?x{n}xf32>) {{
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x{k}x{type}>, tensor<{n}x{k}x{type}> -> tensor<?x{n}xf32>
+  %1 = arith.truncf %0 : tensor<?x{n}xf32> to tensor<?x{n}x{type}>
+  %rows = tile.broadcast %b like %1 : tensor<{n}x{type}>, tensor<?x{n}x{type}> -> tensor<?x{n}x{type}>
+  %2 = arith.addf %1, %rows : tensor<?x{n}x{type}>
+  return %2, %0 : tensor<?x{n}x{type}>, tensor<?x{n}xf32>
+}}
+"""
+
+
+@pytest.mark.long(every=4)
+@pytest.mark.parametrize("rows", [1, 16, 63, 64, 65])
+@pytest.mark.parametrize(
+    "k, n",
+    [
+        (1000, 136),
+        # Blocks without a step, and one with less than one.
+        (200, 264),
+        (24, 8),
+    ],
+)
+def test_few_rows(rows, k, n):
+    """Blocks of a cluster sum parts of k of the same tile, in calls of up to 64 rows."""
+    source = FEW.format(k=k, n=n, type=("bf16", "f16")[k % 16 == 0])
+    check(source, f"--shape=x={rows}x{k}", *HOPPER)
+
+
+@pytest.mark.long(every=2)
+@pytest.mark.parametrize(
+    "source, shape",
+    [
+        (MLP, "x=2x9x64"),
+        (PACKED.replace("SIDE", ""), "x=37x64"),
+        (PACKED.replace("SIDE", "interleaved "), "x=5x64"),
+        (SEVERAL, "x=40x72"),
+    ],
+)
+def test_functions_of_few_rows(source, shape):
+    check(source, f"--shape={shape}", "--grad", *HOPPER)
+
+
 SCHEDULES = [
     "rows = 64",
     "columns = 64",
@@ -107,6 +150,8 @@ SCHEDULES = [
     "stages = 2",
     "depth = 128, stages = 2",
     "cluster = 4",
+    "cluster = 1, split = 2",
+    "rows = 64, columns = 64, cluster = 1, split = 8, stages = 2",
     "roles = 1",
 ]
 

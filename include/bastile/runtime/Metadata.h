@@ -129,6 +129,9 @@ struct Variant {
   /// dimension whose stride is the product of the sizes behind it, as the
   /// kernel takes the operand's address and not this stride.
   std::vector<uint8_t> packed;
+  /// For the same: the least sizes of dimensions, by their numbers, of calls
+  /// that the variant is for.
+  std::vector<std::pair<unsigned, int64_t>> least;
   /// What the machine must have.
   std::vector<Feature> needs;
   Expression grid;
