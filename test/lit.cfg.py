@@ -46,6 +46,7 @@ python = os.environ.get("BASTILE_PYTHON", "/usr/bin/python3")
 config.substitutions += [
     ("%root", root),
     ("%build", build),
+    ("%llvm", llvm),
     ("%python", python),
     ("%pytest", f"{python} -m pytest -q -p no:cacheprovider"),
     # The package is tested in the environment that it was built for.

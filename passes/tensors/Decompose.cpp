@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/ValueOrder.h"
 
@@ -23,22 +25,72 @@ using namespace bastile;
 
 namespace {
 
+/// Checks that the ops from `first` up to `op`, which `op` was decomposed into,
+/// are valid: an op whose verifier checks less than its formula needs would
+/// otherwise be compiled to code that reads what is not there.
+LogicalResult verifyFormula(Block::iterator first, Operation *op) {
+  std::string message;
+  auto verifyBuilt = [&](Operation &built) {
+    ScopedDiagnosticHandler collector(
+        op->getContext(), [&](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+              message.empty())
+            message = diagnostic.str();
+        });
+    return verify(&built);
+  };
+  for (Operation &built : llvm::make_range(first, op->getIterator()))
+    if (failed(verifyBuilt(built)))
+      return op->emitOpError("has operands that its formula does not fit: ")
+             << message;
+  return success();
+}
+
+/// Checks that `values` are what replaces the results of `op`.
+LogicalResult verifyResults(Operation *op, ArrayRef<Value> values) {
+  if (values.size() != op->getNumResults())
+    return op->emitOpError("has a formula of ")
+           << values.size() << " results, but " << op->getNumResults()
+           << " are defined; 'decompose' returns one value for each";
+  for (auto [index, value] : llvm::enumerate(values))
+    if (Type type = op->getResult(index).getType(); value.getType() != type)
+      return op->emitOpError("result #")
+             << index << " is of type " << type << ", but its formula of type "
+             << value.getType();
+  return success();
+}
+
 struct DecomposeOp
     : public OpInterfaceRewritePattern<tile::DecomposableOpInterface> {
-  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  DecomposeOp(MLIRContext *context, bool &isInvalid)
+      : OpInterfaceRewritePattern(context), isInvalid(isInvalid) {}
 
   LogicalResult matchAndRewrite(tile::DecomposableOpInterface op,
                                 PatternRewriter &rewriter) const override {
+    // One error is enough, and the driver tries an op again.
+    if (isInvalid)
+      return failure();
+    Operation *before = op->getPrevNode();
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, op.decompose(builder));
+    SmallVector<Value> values = op.decompose(builder);
+    Block::iterator first =
+        before ? std::next(before->getIterator()) : op->getBlock()->begin();
+    isInvalid =
+        failed(verifyFormula(first, op)) || failed(verifyResults(op, values));
+    if (isInvalid)
+      return failure();
+    rewriter.replaceOp(op, values);
     return success();
   }
+
+private:
+  bool &isInvalid;
 };
 
 struct DecomposePass : public bastile::impl::DecomposeBase<DecomposePass> {
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet owned(context);
-    owned.add<DecomposeOp>(context);
+    owned.add<DecomposeOp>(context, isInvalid);
     patterns = std::move(owned);
     return success();
   }
@@ -61,11 +113,14 @@ struct DecomposePass : public bastile::impl::DecomposeBase<DecomposePass> {
     if (failed(verifyOrder(getOperation())) ||
         getOperation().walk(verifyAttributes).wasInterrupted())
       return signalPassFailure();
-    if (failed(applyPatternsGreedily(getOperation(), patterns)))
+    isInvalid = false;
+    if (failed(applyPatternsGreedily(getOperation(), patterns)) || isInvalid)
       signalPassFailure();
   }
 
   FrozenRewritePatternSet patterns;
+  /// Whether an op was decomposed into what is not valid.
+  bool isInvalid = false;
 };
 
 } // namespace

@@ -16,9 +16,10 @@ def as_tuple(x):
 
 
 def test_every_op_is_tested():
-    differentiable = {name for name, *_ in CASES}
-    # Those of linear layers have tests of their own.
-    assert set(definitions()) - differentiable == {"quantize", "dequantize"}
+    # Casts to 8 bits have tests of their own.
+    tested = {name for name, *_ in CASES} | {"quantize", "dequantize"}
+    untested = sorted(set(definitions()) - tested)
+    assert not untested, f"CASES in test/python/Inputs/references.py lacks {untested}"
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
