@@ -97,6 +97,31 @@ LogicalResult ExpectOp::verify() {
   return success();
 }
 
+LogicalResult ArriveOp::verify() {
+  if (getWarps() && (getCluster() || getPublished()))
+    return emitOpError("is of each warp, in this block only");
+  return success();
+}
+
+/// Checks that a slot of `numbers` holds `count` numbers.
+static LogicalResult verifyNumbers(Operation *op, MemRefType numbers,
+                                   size_t count) {
+  if (static_cast<int64_t>(count) <= numbers.getShape().back())
+    return success();
+  return op->emitOpError("has ")
+         << count << " numbers for slots of " << numbers;
+}
+
+LogicalResult PutNumbersOp::verify() {
+  return verifyNumbers(*this, cast<MemRefType>(getNumbers().getType()),
+                       getValues().size());
+}
+
+LogicalResult GetNumbersOp::verify() {
+  return verifyNumbers(*this, cast<MemRefType>(getNumbers().getType()),
+                       getValues().size());
+}
+
 LogicalResult AwaitOp::verify() {
   if (getBuffers().size() != getTiles().size())
     return emitOpError("has ") << getTiles().size() << " tiles of "

@@ -134,7 +134,8 @@ def Tile_ArriveOp : Tile_Op<"arrive"> {
   let summary = "arrives at a barrier";
   let description = [{
     One arrival for each warpgroup of the role, or one for a role that is no
-    warpgroup. With `cluster`, the arrival is at the barrier of every block of
+    warpgroup. With `warps`, each warp arrives, once all of its threads have
+    come. With `cluster`, the arrival is at the barrier of every block of
     the cluster. Who has awaited the barrier may overwrite what the role has
     read, and may read what it has written to shared memory, but not what it has
     stored to memory in another block: that is what `tile.release_count` is for.
@@ -149,11 +150,13 @@ def Tile_ArriveOp : Tile_Op<"arrive"> {
     ```
   }];
   let arguments = (ins Tile_BarriersType:$barriers, Index:$index,
-                       UnitAttr:$cluster, UnitAttr:$published);
+                       UnitAttr:$cluster, UnitAttr:$published,
+                       UnitAttr:$warps);
   let assemblyFormat = [{
     `at` $barriers `[` $index `]` (`cluster` $cluster^)?
-    (`published` $published^)? attr-dict `:` type($barriers)
+    (`published` $published^)? (`warps` $warps^)? attr-dict `:` type($barriers)
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_AwaitOp : Tile_Op<"await"> {
@@ -179,6 +182,70 @@ def Tile_AwaitOp : Tile_Op<"await"> {
   let assemblyFormat = [{
     $barriers `[` $index `]` `parity` $parity (`of` $buffers^)?
     (`cluster` $cluster^)? attr-dict `:` type($barriers) (`,` type($buffers)^ `->` type($tiles))?
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers for another role
+//===----------------------------------------------------------------------===//
+
+def Tile_MakeNumbersOp : Tile_Op<"make_numbers", [
+    MemoryEffects<[MemAlloc<DefaultResource>]>]> {
+  let summary = "shared memory for numbers";
+  let description = [{
+    There are slots for as many numbers as the second size says.
+
+    Example:
+
+    ```mlir
+    %numbers = tile.make_numbers : memref<2x4xi32, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let results = (outs MemRefRankOf<[I32], [2]>:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Tile_PutNumbersOp : Tile_Op<"put_numbers"> {
+  let summary = "leaves numbers for another role";
+  let description = [{
+    The role's first thread writes `values`, of 32 bits with their sign, to a
+    slot. Who has awaited a barrier at which the role arrives next may read them
+    (`tile.get_numbers`).
+
+    Example:
+
+    ```mlir
+    tile.put_numbers %row, %column to %numbers[%slot]
+        : memref<2x4xi32, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins Variadic<Index>:$values,
+                       Arg<MemRefRankOf<[I32], [2]>, "", [MemWrite]>:$numbers,
+                       Index:$slot);
+  let assemblyFormat = [{
+    $values `to` $numbers `[` $slot `]` attr-dict `:` type($numbers)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_GetNumbersOp : Tile_Op<"get_numbers"> {
+  let summary = "reads numbers that another role has left";
+  let description = [{
+    All threads of the role read the first numbers of a slot.
+
+    Example:
+
+    ```mlir
+    %row, %column = tile.get_numbers %numbers[%slot]
+        : memref<2x4xi32, #gpu.address_space<workgroup>> -> index, index
+    ```
+  }];
+  let arguments = (ins Arg<MemRefRankOf<[I32], [2]>, "", [MemRead]>:$numbers,
+                       Index:$slot);
+  let results = (outs Variadic<Index>:$values);
+  let assemblyFormat = [{
+    $numbers `[` $slot `]` attr-dict `:` type($numbers) `->` type($values)
   }];
   let hasVerifier = 1;
 }

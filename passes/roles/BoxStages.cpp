@@ -114,5 +114,5 @@ Value BoxStages::getTile(unsigned operand) const {
 void BoxStages::release(Value number) {
   tile::ArriveOp::create(builder, empty, getSlot(number),
                          /*cluster=*/frame.schedule.getRowBlocks() > 1,
-                         /*published=*/false);
+                         /*published=*/false, /*warps=*/false);
 }

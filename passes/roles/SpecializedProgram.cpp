@@ -112,7 +112,8 @@ std::optional<SplitSums> SpecializedBuilder::getSplitSums(Value turn) {
   auto share = [this, turn] {
     tile::SynchronizeOp::create(builder, /*cluster=*/false);
     tile::ArriveOp::create(builder, summed, frame.constant(0),
-                           /*cluster=*/true, /*published=*/true);
+                           /*cluster=*/true, /*published=*/true,
+                           /*warps=*/false);
     tile::AwaitOp::create(
         builder, TypeRange(), summed, frame.constant(0),
         arith::RemUIOp::create(builder, turn, frame.constant(2)), ValueRange(),
@@ -191,7 +192,7 @@ Value SpecializedBuilder::computeTile(Value at, Value turn) {
     tile::SynchronizeOp::create(builder, /*cluster=*/false);
     tile::ArriveOp::create(builder, stored, frame.constant(0),
                            /*cluster=*/frame.schedule.getBlocks() > 1,
-                           /*published=*/bool(summed));
+                           /*published=*/bool(summed), /*warps=*/false);
   }
   return next;
 }

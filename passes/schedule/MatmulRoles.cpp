@@ -24,6 +24,9 @@ static constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
 /// not have the time for their additions while another one multiplies.
 static constexpr int64_t kMostSmallDepth = 128;
 
+/// As many products share the sums of a warpgroup.
+static constexpr int64_t kMostDots = 4;
+
 //===----------------------------------------------------------------------===//
 // Which kernels
 //===----------------------------------------------------------------------===//
@@ -209,35 +212,38 @@ static MatmulFields chooseForFactors(const MatmulShape &shape) {
   return fields;
 }
 
+/// Whether warpgroups multiply the factors of a tile, which has few rows where
+/// a call has: a kernel's columns are known then.
+static bool mayHaveFewRows(const MatmulShape &shape, const Target &target) {
+  return shape.mayHaveRoles && !shape.isStreaming &&
+         shape.numDots <= kMostDots && target.hasWarpgroupProducts() &&
+         !ShapedType::isDynamic(
+             tile::DotOp(shape.dot).getSumType().getShape().back());
+}
+
 std::optional<MatmulFields> bastile::chooseForFewRows(const MatmulShape &shape,
                                                       const Target &target) {
-  if (!shape.mayHaveRoles || shape.isStreaming)
+  if (!mayHaveFewRows(shape, target))
     return std::nullopt;
-  std::optional<MatmulFields> chosen = chooseSpecialized(shape, target);
-  const ArrayRef<int64_t> sizes =
-      tile::DotOp(shape.dot).getSumType().getShape();
-  const int64_t columns = sizes.back();
-  if (!chosen || ShapedType::isDynamic(columns))
-    return std::nullopt;
-  // There are as many matrices as a call has, but a batch of one.
+  ArrayRef<int64_t> sizes = tile::DotOp(shape.dot).getSumType().getShape();
+  // How many matrices a batch has, only a call may know.
   const bool isOne =
       llvm::all_of(sizes.drop_back(2), [](int64_t size) { return size == 1; });
-  MatmulFields best;
+  constexpr int64_t panel = 64, wide = 128, mostSplit = 8, mostStages = 8;
+  std::optional<MatmulFields> best;
   int64_t mostBlocks = 0;
-  constexpr int64_t panel = 64, most = 128, mostSplit = 8;
-  for (int64_t width : {most / shape.numDots / panel * panel, panel}) {
-    MatmulFields fields = *chosen;
+  for (int64_t columns : {wide / shape.numDots / panel * panel, panel}) {
+    MatmulFields fields = chooseForFactors(shape);
     fields.rows = kRows;
     fields.threads = 2 * kWarpgroup;
-    fields.columns = std::max(panel, width);
+    fields.columns = std::max(panel, columns);
     fields.cluster = 1;
-    // As many bytes as there is room for are on their way.
-    constexpr int64_t mostStages = 8;
-    for (fields.stages = mostStages;
-         fields.stages > 2 && !fitsSharedMemory(fields, shape, target);)
+    // As many bytes are on their way as there is room for.
+    fields.stages = mostStages;
+    while (fields.stages > 2 && !fitsSharedMemory(fields, shape, target))
       --fields.stages;
     const auto tiles =
-        static_cast<int64_t>(llvm::divideCeil(columns, fields.columns));
+        static_cast<int64_t>(llvm::divideCeil(sizes.back(), fields.columns));
     fields.split = 1;
     while (isOne && fields.split < mostSplit &&
            2 * fields.split * tiles <= target.multiprocessors)
@@ -288,12 +294,15 @@ static std::optional<MatmulFields> chooseForStream(const MatmulShape &shape,
 
 std::optional<MatmulFields> bastile::chooseSpecialized(const MatmulShape &shape,
                                                        const Target &target) {
-  // As many products share the sums of a warpgroup.
-  constexpr int64_t mostDots = 4;
-  if (!target.hasWarpgroupProducts() || shape.numDots > mostDots)
+  if (!target.hasWarpgroupProducts() || shape.numDots > kMostDots)
     return std::nullopt;
   if (shape.isStreaming)
     return chooseForStream(shape, target);
+  const int64_t rows =
+      tile::DotOp(shape.dot).getSumType().getShape().take_back(2).front();
+  if (!ShapedType::isDynamic(rows) && rows <= kRows)
+    if (std::optional<MatmulFields> fields = chooseForFewRows(shape, target))
+      return fields;
   return chooseForFactors(shape);
 }
 

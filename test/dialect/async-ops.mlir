@@ -45,6 +45,10 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
     tile.arrive at %full[%rank] : !tile.barriers<4>
     // CHECK: tile.arrive at %[[FULL]][%[[RANK]]] cluster : <4>
     tile.arrive at %full[%rank] cluster : !tile.barriers<4>
+    // CHECK: tile.arrive at %[[FULL]][%[[RANK]]] cluster published : <4>
+    tile.arrive at %full[%rank] cluster published : !tile.barriers<4>
+    // CHECK: tile.await %[[FULL]][%[[RANK]]] parity %[[K]] cluster : <4>
+    tile.await %full[%rank] parity %k cluster : !tile.barriers<4>
     // CHECK: tile.await %[[FULL]][%[[RANK]]] parity %[[K]] : <4>
     tile.await %full[%rank] parity %k : !tile.barriers<4>
     // CHECK: %[[A:.*]]:2 = tile.await %[[FULL]][%[[RANK]]] parity %[[K]] of %[[BUFFER]], %[[BUFFER]] : <4>, memref<4x64x64xbf16, #tile.shared<swizzle = 128>>, memref<4x64x64xbf16, #tile.shared<swizzle = 128>> -> memref<64x64xbf16, #tile.shared<swizzle = 128>>, memref<64x64xbf16, #tile.shared<swizzle = 128>>
@@ -73,6 +77,8 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
     %all, %same = tile.wait_dots 0 of %more after %row : (!pending, !row) -> (!sum, !row)
     // CHECK: tile.keep %{{.*}}, %[[BUFFER]][%[[RANK]]]
     tile.keep %narrow, %buffer[%rank] : !left, !slots
+    // CHECK: tile.take %[[BUFFER]][%[[RANK]]] block %[[K]] : memref<4x64x64xbf16, #tile.shared<swizzle = 128>> -> tensor<64x64xbf16, #tile.mma<warps = 4>>
+    %other = tile.take %buffer[%rank] block %k : !slots -> !left
     // CHECK: tile.fence_shared
     tile.fence_shared
     // CHECK: tile.store_box %[[BUFFER]][%[[RANK]]] to %[[X]][%[[M]], %[[K]]] :

@@ -124,6 +124,18 @@ TEST(NamedDimensionsTest, areCheckedInDocuments) {
                             "called 'rows' here");
   expectMalformed(R"(["wgmma"])", R"(["wgmma", "tcgen05"])",
                   variant + "requires[1]: no feature is called 'tcgen05'");
+  auto withLeast = [](const std::string &least) {
+    return R"("least": [)" + least + R"(], "alignment")";
+  };
+  expectMalformed(R"("alignment")",
+                  withLeast(R"({"dimension": "b", "size": 65})"),
+                  variant + "least[0].dimension: the launch has no dimension "
+                            "'b'");
+  expectMalformed(R"("alignment")",
+                  withLeast(R"({"dimension": "m", "size": -1})"),
+                  variant + "least[0].size: expected at least 0, got -1");
+  expectMalformed(R"("alignment")", withLeast(R"({"dimension": "m"})"),
+                  variant + "least[0]: lacks 'size'");
 }
 
 TEST(NamedDimensionsTest, haveTensorMapsThatTheHardwareTakes) {
@@ -303,6 +315,19 @@ TEST(NamedDimensionsTest, tellWhichVariantsAMachineCannotRun) {
             (std::vector<std::string>{
                 "function 'product': a variant of kernel 'product' is left "
                 "out: 'product_wgmma' needs wgmma, which the fake lacks"}));
+}
+
+TEST(NamedDimensionsTest, fallBackOnSizes) {
+  ProductPlan plan(64, 512, 64);
+  plan.function.launches[0].variants[0].least = {{0, 65}, {1, 512}};
+  EXPECT_EQ(plan.entry(), "product_rows");
+  plan.inputs[0] = ProductPlan::make(0x10000, {65, 64});
+  plan.outputs[0] = ProductPlan::make(0x40000, {65, 512});
+  EXPECT_EQ(plan.entry(), "product_wgmma");
+  plan.function.launches[0].variants.resize(1);
+  plan.function.launches[0].variants[0].least = {{2, 65}};
+  expectError(plan.prepare(), "'product_wgmma' needs a 'k' of at least 65, but "
+                              "it is 64");
 }
 
 TEST(NamedDimensionsTest, fallBackOnStrides) {
