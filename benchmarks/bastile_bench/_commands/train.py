@@ -7,6 +7,7 @@ on other data: the curves of the others have to lie closer to its curve than tha
 
   python -m bastile_bench train --model qwen3,llama,gpt_oss --output results/train.json
   python -m bastile_bench train --model qwen3 --batch 1 --seq 512 --providers hf,bastile
+  python -m bastile_bench train --model qwen3 --providers hf,bastile,bastile+linear
   python -m bastile_bench train --model tiny-qwen3 --device cpu --providers hf,bastile
 """
 
@@ -23,6 +24,8 @@ _COMPARISONS = (
     ("bastile", "liger"),
     ("bastile", "compile"),
     ("bastile+compile", "compile"),
+    ("bastile+linear", "bastile"),
+    ("bastile+linear+compile", "bastile+compile"),
 )
 
 

@@ -13,6 +13,8 @@ _COLOURS = {
     "bastile": "#0072b2",
     "compile": "#cc79a7",
     "bastile+compile": "#009e73",
+    "bastile+linear": "#56b4e9",
+    "bastile+linear+compile": "#d55e00",
 }
 
 

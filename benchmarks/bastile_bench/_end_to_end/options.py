@@ -36,7 +36,8 @@ def add_common(parser, default_providers: str, default_models: str) -> None:
         "--providers",
         default=default_providers,
         metavar="NAMES",
-        help="hf, liger, bastile, compile, liger+compile, bastile+compile "
+        help="hf, liger, bastile, compile, liger+compile, bastile+compile, "
+        "bastile+linear, bastile+linear+compile "
         f"(default {default_providers})",
     )
     parser.add_argument("--device", help="cuda, cuda:1 or cpu (default: what there is)")

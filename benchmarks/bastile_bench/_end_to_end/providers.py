@@ -1,8 +1,8 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Who runs a model: Hugging Face alone, Liger, Bastile, each also compiled.
 
-A provider is a name of parts joined by ``+``, as in ``bastile+compile``. It is
-prepared in a process of its own, before the model is built.
+A provider is a name of parts joined by ``+``, as in ``bastile+compile``; ``linear`` beside
+``bastile`` is for `bastile.apply(..., linear=True)`. It is prepared in a process of its own, before the model is built.
 """
 
 import dataclasses
@@ -11,6 +11,7 @@ import dataclasses
 BASELINE = "hf"
 _PATCHES = ("liger", "bastile")
 _COMPILE = "compile"
+_LINEAR = "linear"
 #: What is measured where nothing is said, the cheapest first.
 DEFAULT = "hf,liger,bastile,compile,bastile+compile"
 
@@ -25,6 +26,8 @@ class Provider:
     #: "liger" or "bastile"; None for the model as it is.
     patch: "str | None"
     is_compiled: bool
+    #: Whether Bastile takes products together with their activations.
+    has_products: bool = False
 
 
 def parse(text: str) -> list:
@@ -41,16 +44,19 @@ def _parse_one(name):
     parts = name.split("+")
     if name == BASELINE:
         return Provider(name, None, False)
-    known = (*_PATCHES, _COMPILE)
+    known = (*_PATCHES, _COMPILE, _LINEAR)
     if any(part not in known for part in parts) or len(set(parts)) < len(parts):
         raise ValueError(
             f"there is no provider '{name}': it is {BASELINE}, {', '.join(known)}, or "
-            "one of liger and bastile with +compile"
+            "one of liger and bastile with +compile, and bastile with +linear"
         )
     patches = [part for part in parts if part in _PATCHES]
     if len(patches) > 1:
         raise ValueError(f"provider '{name}': only one library can patch a model")
-    return Provider(name, patches[0] if patches else None, _COMPILE in parts)
+    patch = patches[0] if patches else None
+    if _LINEAR in parts and patch != "bastile":
+        raise ValueError(f"provider '{name}': +linear is an option of bastile")
+    return Provider(name, patch, _COMPILE in parts, _LINEAR in parts)
 
 
 def prepare(provider: Provider, model_type: str) -> None:
@@ -61,7 +67,7 @@ def prepare(provider: Provider, model_type: str) -> None:
     if provider.patch == "liger":
         _patch_with_liger(model_type)
     elif provider.patch == "bastile":
-        _patch_with_bastile(model_type)
+        _patch_with_bastile(model_type, provider.has_products)
 
 
 def _patch_with_liger(model_type):
@@ -76,7 +82,7 @@ def _patch_with_liger(model_type):
     apply()
 
 
-def _patch_with_bastile(model_type):
+def _patch_with_bastile(model_type, linear):
     import bastile
 
     try:
@@ -86,7 +92,7 @@ def _patch_with_bastile(model_type):
     # Such a row would be the baseline's under another name.
     if all(patch.reason for patch in patches):
         raise Unavailable(f"Bastile has no patches of model type '{model_type}'")
-    bastile.apply(model_type)
+    bastile.apply(model_type, linear=linear)
 
 
 def compile_model(model, backend: str) -> None:

@@ -53,6 +53,8 @@ class TracedOperator:
         self._function = function
         self._check = check
         self._differentiated = tuple(differentiated)
+        #: Leading sizes that code depends on, as in `Recipe`.
+        self._fixed = frozenset()
         self._requests = {}
         self.native = _bastile.Operator(self._specialize, self.name, self.operands)
         self._call = self.native.caller()
@@ -79,39 +81,59 @@ class TracedOperator:
             if wanted:
                 raise ValueError(f"{self.name}: its results are gradients already")
             wanted = self._differentiated
-        # Code depends on the last size, and on which leading sizes repeat.
-        types = tensor_types.row_types(shapes, elements, free=self._free)
-        key = tuple(types), attributes, wanted
-        request = self._requests.get(key)
-        if request is None:
-            source = self._trace(shapes, elements, attributes)
-            alone = bool(self._differentiated)
-            request = self._requests[key] = loading.Request(
-                source,
-                "",
-                name=self.name,
-                gradients=wanted,
-                together=alone,
-                drop_value=alone,
-            )
-        return request
+        while True:
+            # Code depends on the last size, and on which leading sizes repeat.
+            types = tensor_types.row_types(shapes, elements, self._fixed, self._free)
+            key = tuple(types), attributes, wanted
+            try:
+                if key not in self._requests:
+                    source = self._trace(shapes, elements, attributes)
+                    self._requests[key] = self._request(source, wanted)
+                return self._requests[key]
+            except traced_graph.FreeSizes as sizes:
+                self._fixed |= sizes.places
+
+    def _request(self, source, wanted):
+        alone = bool(self._differentiated)
+        return loading.Request(
+            source,
+            "",
+            name=self.name,
+            gradients=wanted,
+            together=alone,
+            drop_value=alone,
+        )
 
     def _trace(self, shapes, elements, attributes):
         present = [i for i, shape in enumerate(shapes) if shape is not None]
         names = [self.operands[i] for i in present]
         free = {n for n, i in enumerate(present) if i in self._free}
-        patterns = [pattern(shapes[i], is_free=i in self._free) for i in present]
+        # By their places among the operands that are there.
+        fixed = {(present.index(i), d) for i, d in self._fixed if i in present}
+        patterns = [
+            pattern(
+                shapes[i],
+                {d for j, d in self._fixed if j == i},
+                is_free=i in self._free,
+            )
+            for i in present
+        ]
         try:
             _, source, _ = tracing.trace(
                 self._function,
                 dict(zip(names, patterns)),
                 dict(zip(names, (elements[i] for i in present))),
                 dict(zip(self.attributes, attributes)),
+                fixed=fixed,
                 free=free,
             )
         except traced_graph.FreeSizes as sizes:
-            # Nothing here can be fixed: it is the function that went wrong.
-            raise sizes.__cause__ or sizes from None
+            if sizes.__cause__ is not None:
+                # It is the function that went wrong, not a size that it needs.
+                raise sizes.__cause__ from None
+            raise traced_graph.FreeSizes(
+                (present[n], d) for n, d in sizes.places
+            ) from None
         except ValueError as error:
             given = (f"'{x}' {list(shapes[i])}" for x, i in zip(names, present))
             raise ValueError(

@@ -11,11 +11,15 @@ from bastile._formulas import activations as kernels
 
 
 class Activation(NamedTuple):
-    """The activation of an MLP: ``call`` computes the operand of the last product, and
-    ``again`` computes it again in the backward (`gated`)."""
+    """The activation of an MLP: ``call`` computes the operand of the last product,
+    ``again`` computes it again in the backward (`gated`), ``gradients`` computes those of
+    the gate and up alone, and ``products`` are those of a first layer with it
+    (`gated_products`)."""
 
     call: Callable
     again: TracedOperator
+    gradients: TracedOperator
+    products: kernels.Products
 
 
 def _geglu(form):
@@ -25,18 +29,53 @@ def _geglu(form):
 # By Transformers' name, the activation of the gate and up, and of both in one row.
 _ACTIVATIONS = {
     "silu": (
-        Activation(ops.swiglu, kernels.swiglu_again),
-        Activation(kernels.packed_swiglu, kernels.packed_swiglu_again),
+        Activation(
+            ops.swiglu,
+            kernels.swiglu_again,
+            kernels.swiglu_gradients,
+            kernels.swiglu_products,
+        ),
+        Activation(
+            kernels.packed_swiglu,
+            kernels.packed_swiglu_again,
+            kernels.packed_swiglu_gradients,
+            kernels.packed_swiglu_products,
+        ),
     ),
     "gelu": (
-        Activation(_geglu("erf"), kernels.geglu_erf_again),
-        Activation(kernels.packed_geglu_erf, kernels.packed_geglu_erf_again),
+        Activation(
+            _geglu("erf"),
+            kernels.geglu_erf_again,
+            kernels.geglu_erf_gradients,
+            kernels.geglu_erf_products,
+        ),
+        Activation(
+            kernels.packed_geglu_erf,
+            kernels.packed_geglu_erf_again,
+            kernels.packed_geglu_erf_gradients,
+            kernels.packed_geglu_erf_products,
+        ),
     ),
     "gelu_pytorch_tanh": (
-        Activation(_geglu("tanh"), kernels.geglu_tanh_again),
-        Activation(kernels.packed_geglu_tanh, kernels.packed_geglu_tanh_again),
+        Activation(
+            _geglu("tanh"),
+            kernels.geglu_tanh_again,
+            kernels.geglu_tanh_gradients,
+            kernels.geglu_tanh_products,
+        ),
+        Activation(
+            kernels.packed_geglu_tanh,
+            kernels.packed_geglu_tanh_again,
+            kernels.packed_geglu_tanh_gradients,
+            kernels.packed_geglu_tanh_products,
+        ),
     ),
 }
+
+
+def of(name):
+    """That of the gate and up by Transformers' name."""
+    return _ACTIVATIONS[name][False]
 
 
 @functools.cache

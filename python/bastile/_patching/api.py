@@ -18,6 +18,7 @@ OPS = (
     "rope",
     "swiglu",
     "geglu",
+    "linear",
     "moe",
     "add_rms_norm",
     "norm_rope",
@@ -43,6 +44,7 @@ def apply(
     fused_linear_cross_entropy: bool = True,
     linear_log_probs: bool = True,
     linear_jsd: bool = True,
+    linear: bool = False,
     strict: bool = False,
 ) -> registry.Patched:
     """Has models of Transformers run on Bastile's kernels, those that are there and
@@ -74,6 +76,10 @@ def apply(
         linear_log_probs: the head of TRL's trainers, for whatever model they train.
             TRL is patched when it is imported, if that is later.
         linear_jsd: the divergence of TRL's trainer of distillation.
+        linear: gate and up projections together with their activation, as one product,
+            in the MLPs that ``swiglu`` and ``geglu`` patch: where that is measured to be
+            faster on the GPU, which depends on sizes alone, and nowhere else.
+            ``list_patches(model)`` says where.
         strict: whether to raise ``PatchError``, and to patch nothing, where something
             that looks like one of these ops is left alone: whatever `list_patches`
             lists with a reason for them.
@@ -82,7 +88,8 @@ def apply(
     is undone by its ``reset()`` or, as a context manager, on leaving.
 
     Raises:
-        ValueError: for a model type that neither Transformers nor the table has.
+        ValueError: for a model type that neither Transformers nor the table has, and for
+            ``linear`` without ``swiglu`` and ``geglu``.
         TypeError: for something that is no model type.
         PatchError: where a model that `register_patch` has added computes something
             else than its entries say, and as ``strict`` says. Nothing is patched then.
@@ -125,6 +132,7 @@ def apply_to_model(
     attention: bool | str = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
+    linear: bool = False,
     strict: bool = False,
 ) -> registry.Patched:
     """As `apply`, for one model alone, before or after its weights are loaded.
@@ -204,7 +212,7 @@ def get_patched_ops(model: Any = None) -> dict[str, list[str]]:
     return {name: sorted(found[name]) for name in sorted(found)}
 
 
-def list_patches(model_type: str | None = None) -> list[table.PatchInfo]:
+def list_patches(model: Any = None) -> list[table.PatchInfo]:
     """What there is to patch in models of a type or, for ``"trl"``, in TRL, and what
     is left alone, as `PatchInfo`; by default in all whose modules have been imported.
 
@@ -212,26 +220,47 @@ def list_patches(model_type: str | None = None) -> list[table.PatchInfo]:
     code looks like one of the ops: a class of norms that computes no RMS norm, a
     function of cosines and sines with other operands.
 
+    ``model`` is a model type or a model. What is listed of a model counts as applied
+    where it is patched in this one or in all; and layers of it that were patched with
+    ``linear=True`` and keep products of their own, whatever the number of rows, are
+    listed with the reason.
+
     Raises:
         ValueError: for a model type that neither Transformers nor the table has.
+        TypeError: for something that is neither a model type nor a model.
     """
-    if model_type is None:
+    if model is None:
         if "transformers" not in sys.modules:
             return []
         from bastile._patching import model_types
 
         sources = model_types.loaded()
-    elif model_type == trainers.NAME:
-        return trainers.list_patches()
-    else:
+    elif isinstance(model, str):
+        if model == trainers.NAME:
+            return trainers.list_patches()
         _import_replacements()
-        sources = _find(model_type)
+        sources = _find(model)
+    elif hasattr(model, "named_modules"):
+        return _list_of_model(_unwrapped(model))
+    else:
+        raise TypeError(
+            f"list_patches takes a model type, a model or nothing, but got {model!r}"
+        )
+    found, _ = _list_of(sources, registry.in_place())
+    if model is None and trainers.is_imported():
+        found += trainers.list_patches()
+    return found
+
+
+def _list_of(sources, in_force):
+    """What there is to patch in ``sources``, and the replacements among that."""
     from bastile._patching import replacements
 
-    in_force = {(x.model_type, x.op, x.target) for x in registry.in_place()}
-    listed = {}
+    in_force = {(x.model_type, x.op, x.target) for x in in_force}
+    listed, all_found = {}, []
     for source in sources:
         found, left = replacements.of_source(source, set(OPS))
+        all_found += found
         for each in found:
             key = source.name, each.op, each.target
             listed[key] = table.PatchInfo(*key, key in in_force)
@@ -239,10 +268,35 @@ def list_patches(model_type: str | None = None) -> list[table.PatchInfo]:
             for op in each.ops:
                 key = source.name, op, each.target
                 listed[key] = table.PatchInfo(*key, False, each.reason)
-    found = list(listed.values())
-    if model_type is None and trainers.is_imported():
-        found += trainers.list_patches()
-    return found
+    return list(listed.values()), all_found
+
+
+def _list_of_model(model):
+    _import_replacements()
+    from bastile._patching import gated_products, model_types
+
+    sources = model_types.of_classes(type(x) for x in model.modules())
+    in_force = [*registry.in_place(), *registry.in_place(model)]
+    infos, found = _list_of(sources, in_force)
+    left, taken = {}, set()
+    for path, module, reason in gated_products.reasons(model):
+        keys = {
+            (x.model_type, x.op, x.target)
+            for x in found
+            if x.name == gated_products.NAME and isinstance(module, x.owner)
+        }
+        if reason is None:
+            taken |= keys
+        for key in keys:
+            left.setdefault((key, reason), []).append(path)
+    alone = {key for key, reason in left if reason is not None} - taken
+    infos = [x for x in infos if (x.model_type, x.op, x.target) not in alone]
+    for (key, reason), paths in left.items():
+        if reason is not None:
+            more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+            text = f"in {paths[0]}{more}: {reason}"
+            infos.append(table.PatchInfo(*key, False, text))
+    return infos
 
 
 def register_patch(
@@ -283,7 +337,13 @@ def register_attention() -> None:
 
 
 def _wanted(arguments):
-    return {op for op in OPS if arguments.get(op)}
+    wanted = {op for op in OPS if arguments.get(op)}
+    if "linear" in wanted and wanted.isdisjoint(("swiglu", "geglu")):
+        raise ValueError(
+            "linear=True takes products together with their activation, and needs swiglu "
+            "or geglu"
+        )
+    return wanted
 
 
 def _import_replacements():

@@ -21,11 +21,24 @@ def can_recompute(down, gate_up):
     """Whether `project` stands for ``down(activation(*gate_up))``: for a linear
     layer that is called and differentiated in the plain way, where it pays."""
     first = gate_up[0]
-    if first.numel() * first.element_size() < SMALLEST_BYTES * len(gate_up):
-        return False
+    # Of one projection, the rows hold both.
     return (
-        modules.is_recorded_plainly(gate_up)
-        and modules.are_plain_linear((down,), first.dtype)
+        is_worth_it(first.numel() * len(gate_up) // 2, first.dtype)
+        and modules.is_recorded_plainly(gate_up)
+        and takes(down, first.dtype)
+    )
+
+
+def is_worth_it(count, dtype):
+    """Whether the operand has as many bytes as it takes."""
+    return count * dtype.itemsize >= SMALLEST_BYTES
+
+
+def takes(down, dtype):
+    """Whether the last layer is a linear one whose node may compute its operand of
+    ``dtype`` again."""
+    return (
+        modules.are_plain_linear((down,), dtype)
         and down.weight.requires_grad
         and not _is_checkpointed()
     )

@@ -43,6 +43,22 @@ def _is_plain_linear(layer, dtype):
     )
 
 
+def why_not_plain(layer):
+    """What `are_plain_linear` would not have of a layer, in words that follow its name;
+    None where it is a plain one."""
+    kind = type(layer)
+    if kind is not torch.nn.Linear:
+        return f"is a {kind.__module__}.{kind.__qualname__}"
+    if torch.nn.Linear.forward is not LINEAR or "forward" in vars(layer):
+        return "has another forward"
+    if has_global_hooks() or has_hooks(layer):
+        return "has hooks"
+    weight = type(layer._parameters["weight"])
+    if weight is not torch.nn.Parameter:
+        return f"has a weight of type {weight.__module__}.{weight.__qualname__}"
+    return None
+
+
 def is_recorded_plainly(tensors):
     """Whether autograd records calls on ``tensors`` that it has gradients of, and nobody
     else sees these calls: a compiler, autocast or a transformation."""

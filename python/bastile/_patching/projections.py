@@ -29,7 +29,9 @@ class _Projections(torch.autograd.Function):
     def forward(ctx, x, *weights_and_biases):
         count = len(weights_and_biases) // 2
         weights, biases = weights_and_biases[:count], weights_and_biases[count:]
-        ctx.save_for_backward(x, *weights)
+        # What no weight's gradient needs is not kept.
+        wants_weights = any(ctx.needs_input_grad[1 : 1 + count])
+        ctx.save_for_backward(x if wants_weights else None, *weights)
         return tuple(map(torch.nn.functional.linear, (x,) * count, weights, biases))
 
     @staticmethod
@@ -38,15 +40,17 @@ class _Projections(torch.autograd.Function):
         return autograd.compute_once(
             "the projections",
             (*sources, *upstream),
-            lambda: _gradients(ctx.needs_input_grad, sources, upstream),
+            lambda: gradients(ctx.needs_input_grad, sources, upstream),
         )
 
 
-def _gradients(needs, sources, upstream):
-    """Those of ``x``, of the weights and of the biases; None where none is needed."""
+def gradients(needs, sources, upstream):
+    """Those of ``x``, of the weights and of the biases, of which ``needs`` says whether
+    they are needed; None where they are not. ``sources`` are ``x`` and the weights,
+    ``upstream`` the gradients of the layers' results."""
     x, *weights = sources
     wants_x, *wanted = needs
-    columns = x.flatten(0, -2)
+    columns = None if x is None else x.flatten(0, -2)
     of_x, of_weights, of_biases = None, [], []
     for i, (gradient, weight) in enumerate(zip(upstream, weights)):
         rows = gradient.flatten(0, -2)
@@ -56,7 +60,7 @@ def _gradients(needs, sources, upstream):
             of_x.addmm_(rows, weight)
         of_weights.append(torch.mm(rows.t(), columns) if wanted[i] else None)
         of_biases.append(rows.sum(0) if wanted[i + len(weights)] else None)
-    of_x = None if of_x is None else of_x.view(x.shape)
+    of_x = None if of_x is None else of_x.view(*upstream[0].shape[:-1], -1)
     return of_x, *of_weights, *of_biases
 
 

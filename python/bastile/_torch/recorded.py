@@ -12,7 +12,9 @@ from bastile._torch.run_operator import run, run_in_place
 
 def record(request, operands):
     """The results of a call that PyTorch traces. Where the request has gradients, the
-    call is recorded with them."""
+    call is recorded with them, unless they are its results."""
+    if request.drop_value:
+        return tuple(run(request, None, operands))
     if request.gradients:
         return _Recorded.apply(request, *operands)
     if request.in_place:

@@ -101,12 +101,16 @@ def test_an_unknown_model_is_refused_with_those_there_are():
 
 
 def test_providers_are_parts():
-    found = providers.parse("hf,liger, bastile+compile,compile")
+    found = providers.parse(
+        "hf,liger, bastile+compile,compile,bastile+linear,bastile+linear+compile"
+    )
     assert found == [
         providers.Provider("hf", None, False),
         providers.Provider("liger", "liger", False),
         providers.Provider("bastile+compile", "bastile", True),
         providers.Provider("compile", None, True),
+        providers.Provider("bastile+linear", "bastile", False, True),
+        providers.Provider("bastile+linear+compile", "bastile", True, True),
     ]
 
 
@@ -117,12 +121,26 @@ def test_providers_are_parts():
         ("", "no provider ''"),
         ("hf+compile", "no provider 'hf\\+compile'"),
         ("liger+bastile", "only one library"),
+        ("liger+linear", "an option of bastile"),
+        ("linear", "an option of bastile"),
         ("hf,hf", "named twice"),
     ],
 )
 def test_wrong_providers_are_refused(text, message):
     with pytest.raises(ValueError, match=message):
         providers.parse(text)
+
+
+@pytest.mark.parametrize("name", ["bastile", "bastile+linear"])
+def test_products_are_asked_for(name):
+    import bastile
+
+    try:
+        providers.prepare(providers.parse(name)[0], "qwen3")
+        patched = bastile.get_patched_ops()["qwen3"]
+    finally:
+        bastile.reset()
+    assert ("linear" in patched) == (name == "bastile+linear")
 
 
 def test_a_library_that_is_missing_is_left_out(monkeypatch):

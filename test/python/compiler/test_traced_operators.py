@@ -10,7 +10,7 @@ import pytest
 import references
 import torch
 from bastile._compiler.traced_operators import TracedOperator
-from bastile.functions import expand_as, op, sigmoid, softmax, split, where
+from bastile.functions import expand_as, linear, op, sigmoid, softmax, split, where
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 
@@ -94,6 +94,40 @@ def test_compiled(dynamic):
         dynamic=dynamic,
     )
     assert_same(compiled, operands())
+
+
+def difference(x, weight, bias=None):
+    return linear(x, weight, bias) - x.shape[-1]
+
+
+def test_products_compile_once_for_each_number_of_columns():
+    operator = TracedOperator(difference)
+    weights = [torch.randn(size, 8) for size in (3, 5)]
+    biases = [None, torch.randn(3)]
+
+    def check(rows):
+        for weight, bias in zip([*weights, weights[0]], [None, *biases]):
+            x = torch.randn(rows, 8)
+            expected = torch.nn.functional.linear(x, weight, bias) - 8
+            torch.testing.assert_close(operator(x, weight, bias), expected)
+
+    check(4)
+    count = bastile.compilations()
+    check(7)
+    assert bastile.compilations() == count
+
+
+@functools.partial(TracedOperator, differentiated=("x", "bias"))
+def gradients(x, bias):
+    return x * x * bias
+
+
+def test_gradients_alone_compiled():
+    torch._dynamo.reset()
+    x, bias = (y.detach() for y in operands())
+    compiled = torch.compile(gradients, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x, bias), gradients(x, bias))
+    torch.testing.assert_close(compiled(x, bias)[0], 2 * x * bias)
 
 
 def test_torch_func():

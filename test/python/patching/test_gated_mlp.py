@@ -169,6 +169,18 @@ def test_twice_is_refused():
         torch.autograd.grad(gradient.sum() + x.sum(), x)
 
 
+@pytest.mark.parametrize("name", ["llama", "phi3"])
+def test_the_least_bytes_are_those_of_the_operand(name, monkeypatch):
+    """However many projections make the gate and up."""
+    model, inputs = tiny_models.make(name), tiny_models.batch(shape=(2, 12))
+    size = 2 * 12 * WIDTHS[1] * 4
+    with bastile.apply(name):
+        for least, expected in ((size, 2), (size + 1, 0)):
+            monkeypatch.setattr(gated, "SMALLEST_BYTES", least)
+            loss = model(**inputs).loss
+            assert tiny_models.count_nodes(loss, "_ProjectionBackward") == expected
+
+
 def test_small_calls_keep_the_host_short(monkeypatch):
     monkeypatch.undo()
     mlp, x = llama_mlp(), make_rows()

@@ -80,6 +80,20 @@ def test_what_has_no_gradient_gets_none(change):
         torch.testing.assert_close(found, reference)
 
 
+@pytest.mark.parametrize("trained", [0, 1, 3])
+def test_rows_are_kept_for_gradients_of_weights_alone(trained):
+    layers, x = make_layers(), make_rows()
+    for layer in layers[trained:]:
+        layer.weight.requires_grad_(False)
+    results = projections.project(x, layers)
+    kept = results[0].grad_fn.saved_tensors
+    assert any(y is not None and y.data_ptr() == x.data_ptr() for y in kept) == (
+        trained > 0
+    )
+    found = differentiate(results, x)
+    torch.testing.assert_close(found, differentiate([f(x) for f in layers], x))
+
+
 def test_a_result_that_nobody_uses():
     layers, x = make_layers(), make_rows()
     first, *_ = projections.project(x, layers)

@@ -6,7 +6,16 @@ import types
 
 import torch
 
-from bastile._patching import activations, code, gated, kind, probes, projections, table
+from bastile._patching import (
+    activations,
+    code,
+    gated,
+    gated_products,
+    kind,
+    probes,
+    projections,
+    table,
+)
 
 #: By name, the activations that a forward may call as functions.
 _FUNCTIONS = {
@@ -26,9 +35,14 @@ _NAMES_OF_ACTIVATIONS = (
 _WIDTH = 8
 
 
+def _first(patch):
+    """The names of the layers that make the gate and up."""
+    return (patch.gate,) if patch.packed else (patch.gate, patch.up)
+
+
 @functools.cache
 def _replace(original, patch):
-    first = (patch.gate,) if patch.packed else (patch.gate, patch.up)
+    first = _first(patch)
     by_class = activations.by_class(patch.packed)
     always = activations.by_name(patch.packed).get(patch.function)
 
@@ -37,10 +51,16 @@ def _replace(original, patch):
         activation = always or by_class.get(type(getattr(self, patch.act)))
         if activation is None:
             return original(self, x)
-        gate_up = projections.project(x, [getattr(self, name) for name in first])
+        layers = [getattr(self, name) for name in first]
         down = getattr(self, patch.down)
+        product = gated_products.find(self)
+        if product is not None:
+            result = product(x, layers, down, activation)
+            if result is not None:
+                return result
+        gate_up = projections.project(x, layers)
         if gated.can_recompute(down, gate_up):
-            return gated.project(*activation, gate_up, down)
+            return gated.project(activation.call, activation.again, gate_up, down)
         return down(activation.call(*gate_up))
 
     return forward
@@ -175,6 +195,13 @@ def _build(patch, module, ops):
         return
     cls = kind.look_up(module, patch.cls)
     yield kind.method(patch, cls, "forward", _replace, _prove)
+    if patch.op in ops:
+        yield kind.Setting("linear", cls, gated_products.NAME, _product(patch))
+
+
+@functools.cache
+def _product(patch):
+    return gated_products.method(_first(patch))
 
 
 KIND = kind.Kind(table.Mlp, _find, _build)
