@@ -213,8 +213,9 @@ def Tile : Pass<"tile", "::mlir::ModuleOp"> {
   }];
   let options = [TargetOption];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::bastile::tile::TileDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::bastile::tile::TileDialect"];
 }
 
 def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {

@@ -26,6 +26,8 @@ void populateConvertLayoutPatterns(const mlir::TypeConverter &converter,
                                    mlir::RewritePatternSet &patterns);
 void populateExtremesPatterns(const mlir::TypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
+void populateNumbersPatterns(const mlir::TypeConverter &converter,
+                             mlir::RewritePatternSet &patterns);
 void populateBarrierPatterns(const mlir::TypeConverter &converter,
                              mlir::RewritePatternSet &patterns);
 /// With `copiesBoxes`, the target may copy boxes of tensors, which counters

@@ -116,6 +116,12 @@ struct LowerArrive : public OpConversionPattern<tile::ArriveOp> {
           block);
       arrive(remote);
     };
+    if (op.getWarps()) {
+      synchronizeWarp(rewriter, loc);
+      role.runOnFirstOfWarps(rewriter, loc, [&] { arrive(barrier); });
+      rewriter.eraseOp(op);
+      return success();
+    }
     if (role.getWarpgroups() == 0) {
       role.runOnFirst(rewriter, loc, [&] {
         if (blocks == 1)

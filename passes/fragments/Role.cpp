@@ -193,7 +193,8 @@ static bool isAvailable(Operation *op, const Target &target) {
     return target.hasWarpgroupProducts();
   if (auto roles = dyn_cast<tile::RolesOp>(op); roles && roles.getRegisters())
     return target.hasWarpgroupProducts();
-  if (isa<tile::RolesOp, tile::MakeBarriersOp, tile::CopyBoxOp,
+  if (isa<tile::RolesOp, tile::MakeBarriersOp, tile::MakeNumbersOp,
+          tile::PutNumbersOp, tile::GetNumbersOp, tile::CopyBoxOp,
           tile::StoreBoxOp, tile::WaitStoresOp, tile::FenceSharedOp>(op))
     return target.hasBulkCopy();
   if (isa<tile::SynchronizeOp, tile::TakeTurnOp, tile::PassTurnOp,

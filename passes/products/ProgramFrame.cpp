@@ -250,6 +250,32 @@ void ProgramFrame::findPlaceOfPairs(Value number, bool lastFirst) {
   findMatrix(add(firstMatrix, matrix));
 }
 
+SmallVector<Value> ProgramFrame::getPlace() {
+  SmallVector<Value> place{emitter.row};
+  if (hasColumnTiles())
+    place.push_back(emitter.column);
+  for (StringAttr name : getBatch())
+    place.push_back(emitter.batch[name]);
+  return place;
+}
+
+int64_t ProgramFrame::countPlace() {
+  return (hasColumnTiles() ? 2 : 1) + static_cast<int64_t>(getBatch().size());
+}
+
+ArrayRef<Value> ProgramFrame::setPlace(ArrayRef<Value> place) {
+  auto take = [&]() {
+    Value first = place.front();
+    place = place.drop_front();
+    return first;
+  };
+  emitter.row = take();
+  emitter.setColumns(hasColumnTiles() ? take() : constant(0), extents.columns);
+  for (StringAttr name : getBatch())
+    emitter.batch[name] = take();
+  return place;
+}
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//

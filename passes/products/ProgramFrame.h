@@ -33,6 +33,12 @@ public:
   /// matrix, or of the last ones, take the longest: tiles 2 i and 2 i + 1 are
   /// the i-th ones from both ends of a matrix, the longer one first.
   void findPlaceOfPairs(mlir::Value number, bool lastFirst);
+  /// The numbers that say which tile the emitter computes.
+  llvm::SmallVector<mlir::Value> getPlace();
+  int64_t countPlace();
+  /// Lets the emitter compute the tile of which the first numbers of `place`
+  /// are these. Returns the others.
+  llvm::ArrayRef<mlir::Value> setPlace(llvm::ArrayRef<mlir::Value> place);
 
   /// The dimensions of the batch over which products are added up.
   llvm::SmallVector<mlir::StringAttr> getSummedBatch();
@@ -78,6 +84,9 @@ private:
   void addOperandType(const Operand &operand);
   mlir::DictionaryAttr getParts();
   llvm::SmallVector<mlir::StringAttr> getBatch();
+  /// Whether tiles have some of the columns. Those of products whose left
+  /// factors are computed have all.
+  bool hasColumnTiles() const { return !space.hasComputedLeft(); }
   void findMatrix(mlir::Value number);
   /// The number of matrices of the batch.
   mlir::Value countMatrices();

@@ -102,6 +102,11 @@ public:
   /// for a row of the tile, read ahead of the loop.
   std::pair<mlir::Value, mlir::Value>
   emitNumbersOfRows(mlir::BlockArgument argument);
+  /// Makes `least` and `greatest` these integers.
+  void setNumbersOfRows(mlir::BlockArgument argument, mlir::Value least,
+                        mlir::Value greatest) {
+    numbersOfRows[argument] = {least, greatest};
+  }
   const Extents &getExtents() const { return extents; }
   /// Makes tiles along n as long as `columns`, from `first` on.
   void setColumns(mlir::Value first, int64_t columns) {

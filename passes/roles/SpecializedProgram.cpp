@@ -23,6 +23,7 @@
 #include "passes/roles/BoxStores.h"
 #include "passes/roles/FactorPipeline.h"
 #include "passes/roles/StreamPipeline.h"
+#include "passes/roles/TileNumbers.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -49,7 +50,10 @@ private:
   void makeBarriers();
   void awaitStored(Value turn);
   std::optional<SplitSums> getSplitSums(Value turn);
-  void buildOverTiles(llvm::function_ref<Value(Value at, Value turn)> body);
+  void buildOverTiles(
+      llvm::function_ref<Value(Value place, Value at, Value turn)> body);
+  void putNumbers(Value place, Value turn);
+  void getNumbers(Value turn);
   Value computeTile(Value at, Value turn);
   Value getTile(Value place);
   void synchronize() {
@@ -61,6 +65,7 @@ private:
   ImplicitLocOpBuilder &builder;
   const EpilogueShape epilogue;
   std::unique_ptr<TilePipeline> pipeline;
+  std::optional<TileNumbers> numbers;
   /// The number of the block in its cluster; null without one.
   Value rank;
   Value first, programs, tiles, blockRow;
@@ -125,15 +130,38 @@ std::optional<SplitSums> SpecializedBuilder::getSplitSums(Value turn) {
 /// Builds `body`, which carries a number of steps, for each tile of the
 /// program, the first of which has the number 0 as its `turn`.
 void SpecializedBuilder::buildOverTiles(
-    llvm::function_ref<Value(Value at, Value turn)> body) {
-  auto loop =
-      scf::ForOp::create(builder, first, tiles, programs, frame.constant(0));
+    llvm::function_ref<Value(Value place, Value at, Value turn)> body) {
+  Value zero = frame.constant(0);
+  auto loop = scf::ForOp::create(builder, first, tiles, programs,
+                                 ValueRange{zero, zero});
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
-  Value turn =
-      arith::DivUIOp::create(builder, loop.getInductionVar(), programs);
-  pipeline->findPlace(getTile(loop.getInductionVar()), blockRow);
-  scf::YieldOp::create(builder, body(loop.getRegionIterArgs().front(), turn));
+  Value turn = loop.getRegionIterArg(1);
+  Value after = body(loop.getInductionVar(), loop.getRegionIterArg(0), turn);
+  scf::YieldOp::create(
+      builder, ValueRange{after, arith::AddIOp::create(builder, turn,
+                                                       frame.constant(1))});
+}
+
+/// Lets the emitter compute the tile at `place`, and tells the other role.
+void SpecializedBuilder::putNumbers(Value place, Value turn) {
+  pipeline->findPlace(getTile(place), blockRow);
+  SmallVector<Value> values = frame.getPlace();
+  for (BlockArgument argument : pipeline->getNumbersOfRows()) {
+    auto [least, greatest] = frame.emitter.emitNumbersOfRows(argument);
+    values.append({least, greatest});
+  }
+  numbers->put(turn, values);
+}
+
+/// Lets the emitter compute the tile of which the other role has told.
+void SpecializedBuilder::getNumbers(Value turn) {
+  SmallVector<Value> values = numbers->get(turn);
+  ArrayRef<Value> left = frame.setPlace(values);
+  for (BlockArgument argument : pipeline->getNumbersOfRows()) {
+    frame.emitter.setNumbersOfRows(argument, left[0], left[1]);
+    left = left.drop_front(2);
+  }
 }
 
 /// The tile that a program computes at `place`, its own number and as many
@@ -170,7 +198,12 @@ Value SpecializedBuilder::getTile(Value place) {
 /// Computes a tile of each result. `at` steps were taken before, and as many
 /// behind it are the result.
 Value SpecializedBuilder::computeTile(Value at, Value turn) {
+  numbers->await(turn);
+  getNumbers(turn);
   Value next = pipeline->compute(at, turn);
+  // They are read again, so as to take no registers from the products.
+  getNumbers(turn);
+  numbers->release(turn);
   // No warpgroup reads the factors any more where sums wait in their place.
   if (stored)
     tile::SynchronizeOp::create(builder, /*cluster=*/false);
@@ -212,6 +245,11 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
   else
     pipeline = std::make_unique<FactorPipeline>(frame, rank);
   makeBarriers();
+  numbers.emplace(
+      builder,
+      frame.countPlace() +
+          2 * static_cast<int64_t>(pipeline->getNumbersOfRows().size()),
+      warps);
   synchronize();
   first = tile::ProgramIdOp::create(builder);
   programs = tile::ProgramCountOp::create(builder);
@@ -227,13 +265,16 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
     builder.createBlock(&roles.getRoles()[role]);
   };
   enter(0);
-  buildOverTiles([&](Value at, Value turn) {
+  buildOverTiles([&](Value place, Value at, Value turn) {
+    putNumbers(place, turn);
     if (stored)
       awaitStored(turn);
     return pipeline->copy(at, turn);
   });
   enter(1);
-  buildOverTiles([&](Value at, Value turn) { return computeTile(at, turn); });
+  buildOverTiles([&](Value /*place*/, Value at, Value turn) {
+    return computeTile(at, turn);
+  });
   BoxStores::wait(builder, /*pending=*/0);
   builder.setInsertionPointAfter(roles);
   // A block must not end while another may still arrive at its barriers.

@@ -87,12 +87,29 @@ StreamPipeline::StreamPipeline(ProgramFrame &frame)
       sums.push_back(&op);
   visited = findVisited(sums, following, frame.space);
   longest = findLongest();
+  findNumbersOfRows();
+}
+
+void StreamPipeline::findNumbersOfRows() {
+  MaskConditions all = visited.conditions;
+  for (const MaskConditions &mask : visited.masks)
+    llvm::append_range(all, mask);
+  SmallVector<StringAttr> summed = frame.getSummedBatch();
+  for (const MaskCondition &condition : all)
+    for (auto [number, times] : condition.numbers)
+      if (isOfRow(number) && llvm::none_of(frame.space.getProjection(number),
+                                           [&](Attribute place) {
+                                             return llvm::is_contained(summed,
+                                                                       place);
+                                           }))
+        numbersOfRows.insert(number);
 }
 
 /// Where numbers of rows bound the steps, a warp reads them.
 int64_t StreamPipeline::getCopyThreads() const {
   constexpr int64_t warp = 32;
-  const bool readsRows = llvm::any_of(visited.conditions, hasNumbersOfRows);
+  const bool readsRows = !numbersOfRows.empty() ||
+                         llvm::any_of(visited.conditions, hasNumbersOfRows);
   return readsRows ? warp : 1;
 }
 

@@ -44,6 +44,9 @@ public:
   mlir::Value copy(mlir::Value at, mlir::Value turn) override;
   mlir::Value compute(mlir::Value at, mlir::Value turn) override;
   void findPlace(mlir::Value number, mlir::Value blockRow) override;
+  llvm::ArrayRef<mlir::BlockArgument> getNumbersOfRows() const override {
+    return numbersOfRows.getArrayRef();
+  }
   int64_t getCopyThreads() const override;
   /// Where a mask leaves the first or the last rows most of k.
   bool isUneven() const override { return longest != Longest::None; }
@@ -53,6 +56,7 @@ private:
   enum class Longest { None, First, Last };
 
   Longest findLongest() const;
+  void findNumbersOfRows();
   /// Whether products of both kinds read what is copied for inner ones.
   bool sharesInner() const { return !shared.empty(); }
   StepRange emitRange();
@@ -78,6 +82,9 @@ private:
   /// What the loop over k sums up, and the elements for which it is.
   llvm::SmallVector<mlir::Operation *> sums;
   Visited visited;
+  /// The operands that bound the steps by integers of rows, the same ones for
+  /// all matrices that a program adds up.
+  llvm::SmallSetVector<mlir::BlockArgument, 2> numbersOfRows;
   Longest longest = Longest::None;
   llvm::SmallVector<tile::DotOp> innerDots;
   /// The right factors of products that inner products copy as well, and the

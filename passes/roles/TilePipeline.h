@@ -37,6 +37,11 @@ public:
   virtual mlir::Value compute(mlir::Value at, mlir::Value turn) = 0;
   /// Lets the emitter compute tile `number` of the program's.
   virtual void findPlace(mlir::Value number, mlir::Value blockRow) = 0;
+  /// The operands of which both roles need the least and the greatest number
+  /// that they have for a row of the tile.
+  virtual llvm::ArrayRef<mlir::BlockArgument> getNumbersOfRows() const {
+    return {};
+  }
   /// How many threads of the role that copies run its code; the first one of
   /// them copies.
   virtual int64_t getCopyThreads() const { return 1; }

@@ -538,6 +538,7 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     populateFragmentMemoryPatterns(converter, patterns);
     populateConvertLayoutPatterns(converter, patterns);
     populateExtremesPatterns(converter, patterns);
+    populateNumbersPatterns(converter, patterns);
     populateBarrierPatterns(converter, patterns);
     populateCounterPatterns(converter, patterns,
                             /*copiesBoxes=*/found->hasBulkCopy());

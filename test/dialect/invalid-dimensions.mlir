@@ -49,6 +49,13 @@ tile.program @parts_of_no_dimension(%n: index) attributes {dimensions = ["n"], p
 
 // -----
 
+// expected-error @below {{has calls for each 65 : i64 of dimension "m", which is no length of a dimension}}
+tile.program @least_of_no_dimension(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64}, least = {m = 65 : i64}, schedule = #tile.launch<threads = 32>} {
+  tile.return
+}
+
+// -----
+
 // expected-error @below {{has a program for each 0 : i64 of dimension "n", which is no length of a dimension}}
 tile.program @empty_parts(%n: index) attributes {dimensions = ["n"], programs = {n = 0 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return

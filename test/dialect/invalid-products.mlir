@@ -486,6 +486,30 @@ func.func @wgmma_without_left(%s: !llvm.ptr<3>) {
 
 // -----
 
+func.func @arrive_by_warps_elsewhere(%b: !tile.barriers<1>, %i: index) {
+  // expected-error @below {{'tile.arrive' op is of each warp, in this block only}}
+  tile.arrive at %b[%i] cluster warps : !tile.barriers<1>
+  return
+}
+
+// -----
+
+func.func @put_more_numbers(%i: index, %m: memref<2x1xi32, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{'tile.put_numbers' op has 2 numbers for slots of 'memref<2x1xi32, #gpu.address_space<workgroup>>'}}
+  tile.put_numbers [%i, %i] to %m[%i] : memref<2x1xi32, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @get_more_numbers(%i: index, %m: memref<2x1xi32, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{'tile.get_numbers' op has 2 numbers for slots of 'memref<2x1xi32, #gpu.address_space<workgroup>>'}}
+  %0, %1 = tile.get_numbers %m[%i] : memref<2x1xi32, #gpu.address_space<workgroup>> -> index, index
+  return
+}
+
+// -----
+
 func.func @take_transposed_from_block(%i: index, %m: memref<2x64x64xbf16, #tile.shared<swizzle = 128>>) {
   // expected-error @below {{'tile.take' op takes 'tensor<64x64xbf16, #tile.mma<warps = 4>>' from 'memref<2x64x64xbf16, #tile.shared<swizzle = 128>>' of another block, but only tiles of products are taken from there, as they are, from '#tile.shared' memory}}
   %0 = tile.take %m[%i] block %i transposed : memref<2x64x64xbf16, #tile.shared<swizzle = 128>> -> tensor<64x64xbf16, #tile.mma<warps = 4>>

@@ -36,6 +36,24 @@ tile.kernel @cluster(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?
 
 // -----
 
+// expected-error@+1 {{'split' is 3, not 1, 2, 4 or 8 blocks}}
+tile.kernel @split(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<cluster = 1, split = 3>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
+// expected-error@+1 {{2 blocks that sum parts of a tile share no factors; use a 'cluster' of 1}}
+tile.kernel @split_cluster(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<cluster = 2, split = 2>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
 // expected-error@+1 {{warps have roles, and blocks clusters, where products of 16-bit matrices, or of 8-bit floats along their rows, run on warpgroups and lie 16 bytes apart in memory; leave out 'roles' and 'cluster'}}
 tile.kernel @floats(%x: tensor<?x64xf32>, %w: tensor<512x64xf32>) -> tensor<?x512xf32>
     attributes {schedule = #tile.matmul<roles = 2>} {

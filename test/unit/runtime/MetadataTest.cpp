@@ -158,9 +158,9 @@ TEST(MetadataTest, namesThePlaceOfAnError) {
   expectMalformed("\"bf16\", \"shape\": [null, 2880]},\n", "17,\n", "not JSON");
   expectMalformed("bastile.kernels", "other",
                   "schema: expected 'bastile.kernels', got 'other'");
-  expectMalformed("\"version\": 1", "\"version\": 7",
-                  "version: version 7 is unknown to this runtime, which reads "
-                  "versions 1 to 6");
+  expectMalformed("\"version\": 1", "\"version\": 8",
+                  "version: version 8 is unknown to this runtime, which reads "
+                  "versions 1 to 7");
   expectMalformed("\"compiler\"", "\"maker\"", "document: lacks 'compiler'");
   expectMalformed("\"gate\", \"type\": \"bf16\"", "\"gate\", \"type\": \"x\"",
                   "functions[0].inputs[0].type: unknown type 'x'");

@@ -1,0 +1,64 @@
+// RUN: tile-opt %s --fuse --schedule=target=sm_90a | FileCheck %s
+// RUN: tile-opt %s --fuse --schedule=target=sm_90a --tile=target=sm_90a | FileCheck %s --check-prefix=TILE
+
+// Of few rows, all multiprocessors read a part of the weight: 32 tiles of 128
+// columns, each in a cluster of four blocks.
+// CHECK-LABEL: tile.kernel @square_kernel(
+// CHECK-SAME:      few_rows_schedule = #tile.matmul<rows = 64, columns = 128, depth = 64, threads = 256, vector = 2, stages = 8, roles = 2, cluster = 1, split = 4>
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 256, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 2>
+// The program for more rows comes first, for calls that have them.
+// TILE-LABEL: tile.program @square_kernel(
+// TILE-SAME:      least = {m = 65 : i64}
+// TILE-LABEL: tile.program @square_kernel_few_rows(
+// TILE-NOT:       least
+// TILE-SAME:      programs = {m = 64 : i64, n = 128 : i64}
+// TILE-LABEL: tile.program @square_kernel_unaligned(
+// TILE-LABEL: func @square(
+// TILE:         tile.launch [@square_kernel, @square_kernel_few_rows, @square_kernel_unaligned]
+func.func @square(%x: tensor<?x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<?x4096xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x4096xbf16>, tensor<4096x4096xbf16> -> tensor<?x4096xf32>
+  return %0 : tensor<?x4096xf32>
+}
+
+// Narrower tiles are more.
+// CHECK-LABEL: tile.kernel @narrow_kernel(
+// CHECK-SAME:      few_rows_schedule = #tile.matmul<rows = 64, columns = 64, {{.*}}, split = 8>
+func.func @narrow(%x: tensor<?x4096xbf16>, %w: tensor<1024x4096xbf16>) -> tensor<?x1024xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x4096xbf16>, tensor<1024x4096xbf16> -> tensor<?x1024xf32>
+  return %0 : tensor<?x1024xf32>
+}
+
+// Wide weights have tiles for all multiprocessors.
+// CHECK-LABEL: tile.kernel @wide_kernel(
+// CHECK-SAME:      few_rows_schedule = #tile.matmul<rows = 64, columns = 128, {{.*}}, split = 1>
+func.func @wide(%x: tensor<?x4096xbf16>, %w: tensor<28672x4096xbf16>) -> tensor<?x28672xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x4096xbf16>, tensor<28672x4096xbf16> -> tensor<?x28672xf32>
+  return %0 : tensor<?x28672xf32>
+}
+
+// So may a batch of matrices, as a call may have many.
+// CHECK-LABEL: tile.kernel @batch_kernel(
+// CHECK-SAME:      few_rows_schedule = {{.*}}, split = 1>
+func.func @batch(%x: tensor<?x?x256xbf16>, %w: tensor<?x64x256xbf16>) -> tensor<?x?x64xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x?x256xbf16>, tensor<?x64x256xbf16> -> tensor<?x?x64xf32>
+  return %0 : tensor<?x?x64xf32>
+}
+
+// Where there are never more, there is one schedule.
+// CHECK-LABEL: tile.kernel @always_kernel(
+// CHECK-NOT:       few_rows_schedule
+// CHECK-SAME:      schedule = #tile.matmul<rows = 64, {{.*}}, split = 4>
+func.func @always(%x: tensor<16x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<16x4096xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<16x4096xbf16>, tensor<4096x4096xbf16> -> tensor<16x4096xf32>
+  return %0 : tensor<16x4096xf32>
+}
+
+// A schedule that somebody asks for is for any number of rows.
+// CHECK-LABEL: tile.kernel @pinned_kernel(
+// CHECK-NOT:       few_rows_schedule
+// CHECK:         tile.dot
+func.func @pinned(%x: tensor<?x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<?x4096xf32>
+    attributes {tile.schedule = #tile.matmul<columns = 128>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x4096xbf16>, tensor<4096x4096xbf16> -> tensor<?x4096xf32>
+  return %0 : tensor<?x4096xf32>
+}

@@ -1,0 +1,36 @@
+// RUN: tile-opt %s --fuse --schedule=target=sm_90a --tile=target=sm_90a --canonicalize | FileCheck %s
+
+// The blocks of a cluster have a part of k each, and of the sums' columns.
+// CHECK-LABEL: tile.program @product_kernel(
+// CHECK-SAME:      programs = {m = 64 : i64, n = 128 : i64}
+// CHECK-SAME:      split = 4
+// CHECK:         %[[RANK:.*]] = tile.block_rank
+// CHECK:         %[[STORED:.*]] = tile.make_barriers arrivals 4
+// CHECK-NEXT:    %[[SUMMED:.*]] = tile.make_barriers arrivals 4
+// CHECK:         tile.roles
+// CHECK:           scf.for
+// Copies write where another block may still read the sums of the last tile.
+// CHECK:             tile.await %[[STORED]][{{.*}}] cluster
+// CHECK:             scf.for
+// CHECK:               tile.copy_box
+// CHECK-NOT:           blocks
+// CHECK:         }, {
+// CHECK:           scf.for
+// CHECK:             scf.for
+// CHECK:             tile.wait_dots 0
+// CHECK:             tile.synchronize
+// CHECK:             tile.await %[[STORED]][{{.*}}] cluster
+// CHECK-COUNT-4:     tile.keep
+// CHECK:             tile.synchronize
+// CHECK:             tile.arrive at %[[SUMMED]][{{.*}}] cluster published
+// CHECK:             tile.await %[[SUMMED]][{{.*}}] cluster
+// CHECK:             scf.for %[[PART:.*]] = %[[RANK]] to
+// CHECK-COUNT-4:       tile.take {{.*}}[%[[PART]]] block
+// CHECK:               tile.store_box
+// CHECK:             tile.synchronize
+// CHECK:             tile.arrive at %[[STORED]][{{.*}}] cluster published
+func.func @product(%x: tensor<16x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<16x4096xbf16> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<16x4096xbf16>, tensor<4096x4096xbf16> -> tensor<16x4096xf32>
+  %1 = arith.truncf %0 : tensor<16x4096xf32> to tensor<16x4096xbf16>
+  return %1 : tensor<16x4096xbf16>
+}
