@@ -517,3 +517,26 @@ func.func @pieces_of_repeated_rows(%q: tensor<?x?x4xf32>, %k: tensor<?x?x4xf32>,
   %3 = arith.mulf %k, %2 : tensor<?x?x4xf32>
   return %1, %3 : tensor<?x?x4xf32>, tensor<?x?x4xf32>
 }
+
+// -----
+
+// A number that is repeated for the sizes of %b is no value that one kernel needs of the
+// other: each repeats it itself. So what %b is needed for waits for the statistic of %a,
+// and no exponentials are stored.
+// CHECK-LABEL: tile.kernel @repeated_number_kernel0
+// CHECK-NOT:     math.exp
+// CHECK-LABEL: tile.kernel @repeated_number_kernel1
+// CHECK:         math.exp
+// CHECK-LABEL: func.func @repeated_number
+// CHECK-COUNT-2: tile.launch
+// CHECK-NOT:     tile.launch
+func.func @repeated_number(%a: tensor<?x8xf32>, %b: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %eight = arith.constant 8.0 : f32
+  %0 = math.exp %b : tensor<?x8xf32>
+  %1 = tile.reduce add %a : tensor<?x8xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %eight like %b : f32, tensor<?x8xf32> -> tensor<?x1xf32>
+  %3 = arith.divf %1, %2 : tensor<?x1xf32>
+  %4 = tile.broadcast %3 like %b : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %5 = arith.mulf %0, %4 : tensor<?x8xf32>
+  return %5 : tensor<?x8xf32>
+}
