@@ -2,9 +2,9 @@
 """The least that a formula and its backward take: bytes, and instructions an element.
 
 A kernel reads each operand once and writes each result once. A backward reads the
-gradients of the results and as few operands and results as it can do with, since a
-result that holds what some operands are needed for may take their place; statistics may
-be saved, as they are a number a row. It writes the gradient of each operand: once where
+gradients of the results and as few operands as it can do with. A result that holds what
+some operands are needed for may take their place, unless it has been rounded; statistics
+may be saved, as they are a number a row. It writes the gradient of each operand: once where
 those of two are the same, and not at all where it is that of a result.
 """
 
@@ -108,9 +108,8 @@ def backward_work(formula) -> Work:
     wanted = [x for x in formula.gradients if x not in formula.upstream]
     operands = list(formula.operands.values())
     saved = [x for x in visit(formula.results) if x.kind == Kind.STATISTIC]
-    choices = [
-        x for x in dict.fromkeys((*operands, *formula.results)) if x.kind == Kind.ROWS
-    ]
+    exact = formula.results if formula.element_size > 2 else ()
+    choices = [x for x in dict.fromkeys((*operands, *exact)) if x.kind == Kind.ROWS]
     small = [x for x in operands if x.kind != Kind.ROWS]
     found = []
     for count in range(len(choices) + 1):

@@ -178,8 +178,10 @@ def test_bytes_are_the_fewest():
     for results_of, operands, forward, backward in (
         # Both operands and the upstream gradient are read, two gradients written.
         (gate, {}, 3, 5),
-        # The sum takes the place of the operands, which have one gradient.
-        (add_norm, {"vectors": "w"}, 4, 4),
+        # The sum takes the place of the operands, unless it is rounded. They have one
+        # gradient.
+        (add_norm, {"vectors": "w", "dtype": "float32"}, 4, 4),
+        (add_norm, {"vectors": "w"}, 4, 5),
         # The gradient of a is that of the result, and nothing reads a.
         (residual, {}, 3, 3),
         (squash, {"rows": "a"}, 2, 3),
@@ -195,6 +197,7 @@ def test_instructions_are_counted_once():
         return (a * s + b, s)
 
     formula = build(gate, "float32")
+    assert passes(costs.backward_work(formula), formula) == 6
     forward, backward = costs.forward_work(formula), costs.backward_work(formula)
     # exp and reciprocal; two operations beside them, and a product that is added.
     assert (forward.special, forward.other) == (2, 3)
