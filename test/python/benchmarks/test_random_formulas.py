@@ -6,6 +6,7 @@ command."""
 import collections
 import math
 import pathlib
+import types
 
 import pytest
 
@@ -39,6 +40,9 @@ torch.set_num_threads(1)
 SPECIAL = set(
     "cos erf exp gelu gelu_tanh log1p rsqrt sigmoid silu sin softplus sqrt tanh".split()
 )
+
+
+DIRECTIONS = ("forward", "backward")
 
 
 def make(number, seed=0, least_bytes=1.0):
@@ -244,7 +248,7 @@ def test_the_limit_is_the_larger_of_both_times():
 def errors_of(formula, provider):
     loaded = _providers.PROVIDERS[provider].load().with_formula(formula)
     op, dtype = measured.FormulaOp(formula), getattr(torch, formula.dtype)
-    case = _measure.Case(op, formula.shape, dtype, ("forward", "backward"))
+    case = _measure.Case(op, formula.shape, dtype, DIRECTIONS)
     torch.manual_seed(0)
     inputs = _inputs.make(op, formula.shape, dtype, "cpu")
     subject = _measure.Subject(case, loaded, loaded.function(formula.name))
@@ -267,7 +271,7 @@ def check_errors(seed, numbers):
 
 def test_formulas_on_the_host():
     # Odd lengths make long programs, which take seconds each to compile.
-    short = [i for i in range(60) if make(i).shape[-1] in (64, 128, 256, 512, 1024)]
+    short = [i for i in range(30) if make(i).shape[-1] in (64, 128, 256, 512, 1024)]
     check_errors(0, short)
 
 
@@ -352,6 +356,35 @@ def test_mistakes_are_said_in_one_line(words, message, status, tmp_path, capsys)
     assert found == status
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+def test_kernels_are_described_in_the_rows_of_their_direction(monkeypatch):
+    """Those that a call with gradients runs, of Bastile's rows alone."""
+    from bastile_bench import _resources
+
+    plain, derived = (types.SimpleNamespace(has_gradients=x) for x in (False, True))
+    monkeypatch.setattr(
+        _resources,
+        "of_directions",
+        lambda kernel, ordinal: {x: (kernel, x, ordinal) for x in DIRECTIONS},
+    )
+    functions = {"f": types.SimpleNamespace(kernels=(plain, derived))}
+    loaded = [
+        _providers.Loaded(_providers.PROVIDERS[name], None, functions)
+        for name in ("torch", "bastile")
+    ]
+    rows = [
+        {"provider": name, "direction": direction, "status": "ok"}
+        for direction in DIRECTIONS
+        for name in ("torch", "bastile")
+    ]
+    command._add_kernels(rows, loaded, "f", 1)
+    assert [row.get("kernels") for row in rows] == [
+        None,
+        (derived, "forward", 1),
+        None,
+        (derived, "backward", 1),
+    ]
 
 
 def row(number, provider, time, share, spread=0.1):
