@@ -11,32 +11,26 @@ those of two are the same, and not at all where it is that of a result.
 import dataclasses
 import itertools
 
+from bastile_bench._random_formulas import expansion
 from bastile_bench._random_formulas.nodes import REDUCTIONS, Kind, visit
 
 #: Instructions of the unit for special functions, and others, of each operation on an
-#: element. Products whose sum is taken are part of it; signs are part of what uses the
-#: number.
+#: element, one other if it is not here. Products whose sum is taken are part of it; signs
+#: are part of what uses the number.
 _INSTRUCTIONS = {
     "abs": (0, 0),
-    "divide": (1, 1),
-    "erf": (1, 8),
+    "cos": (1, 1),
+    "divide": (0, 1),
+    "erf_of": (0, 8),
     "exp": (1, 1),
-    "gelu": (1, 10),
-    "gelu_tanh": (1, 6),
+    "log": (1, 1),
     "log1p": (1, 2),
     "reciprocal": (1, 0),
     "rsqrt": (1, 0),
-    "sigmoid": (2, 2),
-    "silu": (2, 3),
     "sin": (1, 1),
-    "cos": (1, 1),
-    "softplus": (2, 4),
-    "sqrt": (1, 0),
     "stop_gradient": (0, 0),
     "tanh": (1, 0),
 }
-#: What takes more where 2^-11, the GPU's error of a tanh, is beyond the type's rounding.
-_ACCURATE = {"tanh": (2, 2), "gelu_tanh": (2, 6)}
 #: What a product that it takes is part of.
 _SUMS = ("add", "subtract", "row_sum", "row_mean", "sum_of_rows")
 
@@ -97,19 +91,23 @@ def rates_of(environment: dict) -> "Rates | None":
 
 
 def forward_work(formula) -> Work:
-    return _work(
-        formula, formula.results, set(), [*formula.operands.values(), *formula.results]
-    )
+    results = formula.results
+    expanded = _expand(formula, results)
+    operands = list(formula.operands.values())
+    outputs = [expanded[x] for x in results]
+    return _work(formula, outputs, set(), [*operands, *outputs])
 
 
 def backward_work(formula) -> Work:
     """Of all ways to read what the backward needs, the one of the fewest bytes, and of
     these of the fewest special functions."""
-    wanted = [x for x in formula.gradients if x not in formula.upstream]
+    expanded = _expand(formula, (*formula.results, *formula.gradients))
+    wanted = [expanded[x] for x in formula.gradients if x not in formula.upstream]
     operands = list(formula.operands.values())
-    saved = [x for x in visit(formula.results) if x.kind == Kind.STATISTIC]
+    saved = [expanded[x] for x in visit(formula.results) if x.kind == Kind.STATISTIC]
     exact = formula.results if formula.element_size > 2 else ()
-    choices = [x for x in dict.fromkeys((*operands, *exact)) if x.kind == Kind.ROWS]
+    known = dict.fromkeys((*operands, *(expanded[x] for x in exact)))
+    choices = [x for x in known if x.kind == Kind.ROWS]
     small = [x for x in operands if x.kind != Kind.ROWS]
     found = []
     for count in range(len(choices) + 1):
@@ -119,8 +117,12 @@ def backward_work(formula) -> Work:
             if any(x.op == "operand" and x not in stop for x in visited):
                 continue
             read = [x for x in visited if x in stop]
-            found.append(_work(formula, wanted, stop, [*read, *dict.fromkeys(wanted)]))
+            found.append(_work(formula, wanted, stop, [*read, *wanted]))
     return min(found, key=lambda work: (work.bytes, work.special, work.other))
+
+
+def _expand(formula, outputs):
+    return expansion.expand(outputs, accurate=formula.element_size > 2)
 
 
 def _work(formula, outputs, stop, moved):
@@ -131,7 +133,7 @@ def _work(formula, outputs, stop, moved):
             users.setdefault(each, []).append(node.op)
     special = other = 0.0
     for node in visited:
-        one = _instructions(node, users.get(node, ()), formula.element_size)
+        one = _instructions(node, users.get(node, ()))
         special += one[0]
         other += one[1]
     if formula.element_size == 2:
@@ -143,7 +145,7 @@ def _work(formula, outputs, stop, moved):
     return Work(size, special, other)
 
 
-def _instructions(node, users, size):
+def _instructions(node, users):
     is_reduction = node.op in REDUCTIONS
     kind = node.inputs[0].kind if is_reduction else node.kind
     if kind != Kind.ROWS or not node.inputs:
@@ -152,9 +154,4 @@ def _instructions(node, users, size):
         return 0, 0
     if node.op == "multiply" and users and all(user in _SUMS for user in users):
         return 0, 0
-    if node.op == "divide" and node.inputs[1].kind != Kind.ROWS:
-        # By the reciprocal of what a row or a column shares.
-        return 0, 1
-    if size > 2 and node.op in _ACCURATE:
-        return _ACCURATE[node.op]
     return _INSTRUCTIONS.get(node.op, (0, 1))

@@ -64,9 +64,9 @@ def _of_one(derivative):
 
 
 def _gelu(apply, x, _):
-    normal = 0.5 + 0.5 * apply("erf", x * math.sqrt(0.5))
-    density = apply("exp", x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
-    return normal + x * density
+    scaled = x * math.sqrt(0.5)
+    density = apply("exp", 0 - scaled * scaled) * (1 / math.sqrt(2 * math.pi))
+    return 0.5 + 0.5 * apply("erf", scaled) + x * density
 
 
 def _gelu_tanh(apply, x, _):

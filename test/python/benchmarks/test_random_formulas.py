@@ -25,6 +25,7 @@ from bastile_bench._commands import formulas as command  # noqa: E402
 from bastile_bench._random_formulas import (  # noqa: E402
     costs,
     derivatives,
+    expansion,
     generate,
     in_torch,
     measured,
@@ -203,16 +204,60 @@ def test_instructions_are_counted_once():
     formula = build(gate, "float32")
     assert passes(costs.backward_work(formula), formula) == 6
     forward, backward = costs.forward_work(formula), costs.backward_work(formula)
-    # exp and reciprocal; two operations beside them, and a product that is added.
+    # An exponential, with a product inside, and a reciprocal; two additions. The product
+    # before one is none.
     assert (forward.special, forward.other) == (2, 3)
     # The sigmoid is a result, which is read.
     assert backward.special == 0
     narrow = costs.forward_work(build(gate))
     assert (narrow.special, narrow.other) == (2, 3 + 4 - 1)
-    capped = build(lambda graph, a: (graph.apply("tanh", a),), "float32", "a")
-    assert costs.forward_work(capped).special == 2
-    capped = build(lambda graph, a: (graph.apply("tanh", a),), rows="a")
-    assert costs.forward_work(capped).special == 1
+
+
+@pytest.mark.parametrize(
+    "op, dtype, forward, backward",
+    [
+        ("tanh", "bfloat16", 1, 1),
+        ("tanh", "float32", 2, 0),
+        # One sigmoid or exponential for the function and its derivative.
+        ("silu", "bfloat16", 2, 2),
+        ("gelu", "bfloat16", 1, 1),
+        ("gelu_tanh", "bfloat16", 2, 2),
+        ("erf", "bfloat16", 1, 1),
+        ("sqrt", "bfloat16", 1, 1),
+        ("log1p", "bfloat16", 1, 1),
+    ],
+)
+def test_special_functions_of(op, dtype, forward, backward):
+    formula = build(lambda graph, a: (graph.apply(op, a),), dtype, rows="a")
+    assert costs.forward_work(formula).special == forward
+    assert costs.backward_work(formula).special == backward
+
+
+def test_what_functions_become_is_the_same():
+    """Counts are of what computes the same numbers."""
+    scope = {
+        **in_torch.FUNCTIONS,
+        **DERIVED,
+        "erf_of": lambda x, power: torch.erf(x),
+        "log": torch.log,
+    }
+    for number in range(30):
+        formula = make(number)
+        op = measured.FormulaOp(formula)
+        inputs = _inputs.make(op, formula.shape, torch.float64, "cpu")
+        values = [x.detach() for x in inputs.tensors.values()]
+        expected = op.reference(*values)
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        for accurate in (False, True):
+            expanded = expansion.expand(formula.results, accurate)
+            outputs = [expanded[x] for x in formula.results]
+            assert not {"gelu", "silu", "sigmoid", "sqrt"} & {
+                x.op for x in nodes.visit(outputs) if x.kind == Kind.ROWS
+            }
+            exec(text.write("expanded", formula.operands, outputs), scope)
+            found = scope["expanded"](*values)
+            found = found if isinstance(found, tuple) else (found,)
+            torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_the_limit_is_the_larger_of_both_times():
