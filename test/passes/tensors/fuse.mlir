@@ -218,7 +218,7 @@ func.func @select(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // What combines all rows is two kernels: one has a partial result for each of its
 // programs, the other combines these and goes on with the vector.
 // CHECK-LABEL: tile.kernel @sum_of_rows_kernel0(
-// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xbf16>) -> tensor<?x8xf32>
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xbf16>) -> (tensor<?x8xf32> {tile.approximate})
 // CHECK:         %[[WIDE:.*]] = arith.extf %[[X]]
 // CHECK-NEXT:    %[[PARTIAL:.*]] = tile.reduce_rows add %[[WIDE]] partial : tensor<?x8xf32> -> tensor<?x8xf32>
 // CHECK-NEXT:    tile.return %[[PARTIAL]]
