@@ -99,7 +99,6 @@ _RULES = {
     "gelu": _of_one(_gelu),
     "gelu_tanh": _of_one(_gelu_tanh),
     "log1p": _of_one(lambda apply, x, y: apply("reciprocal", 1 + x)),
-    "relu": _of_one(lambda apply, x, y: apply("is_positive", x)),
     "rsqrt": _of_one(lambda apply, x, y: y * y * y * -0.5),
     "sigmoid": _of_one(lambda apply, x, y: y * (1 - y)),
     "silu": _of_one(_silu),

@@ -29,7 +29,6 @@ FUNCTIONS = {
     "exp": torch.exp,
     "gelu": F.gelu,
     "log1p": torch.log1p,
-    "relu": torch.relu,
     "row_max": lambda x: x.amax(-1, keepdim=True),
     "row_mean": lambda x: x.mean(-1, keepdim=True),
     "row_sum": lambda x: x.sum(-1, keepdim=True),

@@ -108,7 +108,6 @@ def test_a_formula_follows_from_its_seed_and_number():
 #: What gradients are made of beside the functions of formulas.
 DERIVED = {
     "equal": lambda x, y: (x == y).to(x.dtype),
-    "is_positive": lambda x: (x > 0).to(x.dtype),
     "reciprocal": torch.reciprocal,
     "sign": torch.sign,
     "sum_of_rows": lambda x: x.reshape(-1, x.shape[-1]).sum(0),
