@@ -2,6 +2,7 @@
 """Errors: differences of results from those of the same formula in float64."""
 
 import math
+import typing
 
 import torch
 from bastile_bench import _formulas
@@ -10,16 +11,27 @@ from bastile_bench import _formulas
 _CHUNK = 1 << 25
 
 
-def largest_errors(op, inputs, results, gradients) -> dict:
-    """The largest difference from the reference, divided by the largest number of
-    the reference: of ``results``, and of ``gradients`` where there are any.
+class Error(typing.NamedTuple):
+    """The difference of tensors from their references; of several, the worst."""
+
+    #: The largest difference, divided by the largest number of the reference.
+    largest: float
+    #: The norm of the difference, divided by that of the reference.
+    norm: float
+
+
+def find_errors(op, inputs, results, gradients) -> dict:
+    """The errors of ``results`` and, where there are any, of ``gradients``, by these
+    names.
 
     ``inputs`` hold what the call was given. All rows are compared. What is not
     finite makes the error infinite.
     """
     results = _values(op, results)
-    found_results = [_Difference() for _ in results]
-    found_gradients = [_Difference() for _ in gradients]
+    found_results = [_Difference(x.dim() > 1) for x in results]
+    found_gradients = [
+        _Difference(name in inputs.of_rows) for name in inputs.gradients if gradients
+    ]
     for begin, end, rows in _chunks(inputs):
         piece = _piece(inputs, begin, end)
         expected = _reference(op, piece, (end - begin) / rows)
@@ -32,44 +44,57 @@ def largest_errors(op, inputs, results, gradients) -> dict:
             for one, value, reference in zip(
                 found_gradients, gradients, expected_gradients
             ):
-                one.add(value, reference, begin, rows)
+                one.add(value, reference, begin)
         for one, value, reference in zip(found_results, results, expected):
-            one.add(value, reference.detach(), begin, rows)
-    errors = {"results": max(one.relative() for one in found_results)}
+            one.add(value, reference.detach(), begin)
+    errors = {"results": worst(one.relative() for one in found_results)}
     if gradients:
-        errors["gradients"] = max(one.relative() for one in found_gradients)
+        errors["gradients"] = worst(one.relative() for one in found_gradients)
     return errors
 
 
-class _Difference:
-    """Compares a tensor with a reference that comes in pieces: of rows, or
-    summands of what all rows share."""
+def worst(errors) -> Error:
+    """The worst of several errors, in either measure."""
+    return Error(*map(max, zip(*errors)))
 
-    def __init__(self):
+
+class _Difference:
+    """Compares a tensor with a reference that comes in pieces: of rows, or, where the
+    tensor is not ``of_rows``, summands of what all rows share."""
+
+    def __init__(self, of_rows):
+        self._of_rows = of_rows
         self._difference = 0.0
         self._largest = 0.0
+        self._squares = [0.0, 0.0]
         self._shared = None
 
-    def add(self, value, reference, begin, rows):
-        if value.dim() == 0 or value.shape[0] != rows:
+    def add(self, value, reference, begin):
+        if not self._of_rows:
             total = self._shared[1] if self._shared else 0
             self._shared = value, total + reference
             return
         self._compare(value[begin : begin + reference.shape[0]], reference)
 
-    def relative(self) -> float:
+    def relative(self) -> Error:
         if self._shared:
             self._compare(*self._shared)
         if not math.isfinite(self._difference):
-            return math.inf
-        return self._difference / self._largest if self._largest else self._difference
+            return Error(math.inf, math.inf)
+        difference, norm = map(math.sqrt, self._squares)
+        return Error(
+            self._difference / (self._largest or 1.0), difference / (norm or 1.0)
+        )
 
     def _compare(self, value, reference):
-        difference = (value.detach().double() - reference).abs().max().item()
+        differences = value.detach().double() - reference
+        difference = differences.abs().max().item()
         if math.isnan(difference):
             difference = math.inf
         self._difference = max(self._difference, difference)
         self._largest = max(self._largest, reference.abs().max().item())
+        for place, tensor in enumerate((differences, reference)):
+            self._squares[place] += tensor.square().sum().item()
 
 
 def _chunks(inputs):
@@ -97,7 +122,7 @@ def _reference(op, piece, share):
     """The results of these rows; of a mean over all rows, their share."""
     if op.is_quantization:
         return [piece["x"]]
-    results = getattr(_formulas, op.name)(*piece.values())
+    results = op.reference(*piece.values())
     if not isinstance(results, tuple):
         results = (results,)
     return [x if x.dim() else x * share for x in results]

@@ -89,6 +89,8 @@ _MAKERS = {
     "rows": lambda shape, normal, device: normal(*shape),
     "pairs": lambda shape, normal, device: normal(*shape[:-1], 2 * shape[-1]),
     "weight": lambda shape, normal, device: 1 + 0.1 * normal(shape[-1]),
+    "offset": lambda shape, normal, device: 0.1 * normal(shape[-1]),
+    "numbers": lambda shape, normal, device: normal(*shape[:-1], 1),
     "heads": lambda shape, normal, device: normal(*shape[:3], shape[4]),
     "kv_heads": lambda shape, normal, device: normal(*shape[:2], *shape[3:]),
     "cosine": _angles(torch.cos),
@@ -97,7 +99,7 @@ _MAKERS = {
         shape[-1], shape[:1], device=device
     ),
 }
-_OF_ROWS = ("rows", "pairs", "heads", "kv_heads", "targets")
+_OF_ROWS = ("rows", "pairs", "numbers", "heads", "kv_heads", "targets")
 
 
 def count_sets(bytes_of_a_set: float, cached_bytes: int) -> int:

@@ -195,9 +195,9 @@ def _check(subject, graph, inputs):
             _poison(results)
     inputs.restore(given)  # some results lie in the place of arguments
     results, gradients = map(_without_history, graph.run()[0])
-    errors = _errors.largest_errors(subject.case.op, given, results, gradients)
+    errors = _errors.find_errors(subject.case.op, given, results, gradients)
     for kind, error in errors.items():
-        if not math.isfinite(error):
+        if not math.isfinite(error.largest):
             raise ValueError(f"its {kind} are not finite where those of float64 are")
     return errors
 
@@ -328,6 +328,7 @@ def _row(subject, direction, copy_seconds, count):
     ]
     copy = [seconds / count for seconds in copy_seconds]
     medians = [summarize(samples)["median"] for samples in (copy, device)]
+    error = _error(subject.errors, direction)
     moved = case.bytes(direction)
     seconds = medians[1] / count
     row.update(
@@ -338,7 +339,8 @@ def _row(subject, direction, copy_seconds, count):
         gb_per_s=moved / seconds / 1e9,
         share=medians[0] / seconds,
         peak_bytes=subject.peak[kind],
-        max_error=_error(subject.errors, direction),
+        max_error=error.largest,
+        norm_error=error.norm,
         rows_checked=case.shape[0],
         sets=count,
         method=subject.graphs[kind].method,
@@ -348,7 +350,7 @@ def _row(subject, direction, copy_seconds, count):
 
 def _error(errors, direction):
     if direction == "both":
-        return max(errors.values())
+        return _errors.worst(errors.values())
     return errors["gradients" if direction == "backward" else "results"]
 
 

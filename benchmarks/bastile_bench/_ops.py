@@ -78,6 +78,13 @@ class Op:
         return self.name.startswith("quantize")
 
     @property
+    def reference(self) -> Callable:
+        """The op as a formula of PyTorch, for tensors of any type."""
+        from bastile_bench import _formulas
+
+        return getattr(_formulas, self.name)
+
+    @property
     def directions(self) -> tuple:
         if self.together:
             return ("both",)

@@ -96,10 +96,19 @@ def find_ops(names) -> list:
 def open_all(arguments):
     """The device, the providers that are installed and PyTorch's element type.
 
+    Raises what `open_providers` does.
+    """
+    device, providers = open_providers(arguments)
+    return device, providers, getattr(require_torch(), DTYPES[arguments.dtype])
+
+
+def open_providers(arguments):
+    """The device, and the providers that are installed.
+
     Raises ``RuntimeError`` where there is no such device, ``ImportError`` without
     PyTorch and ``ValueError`` where no provider is left.
     """
-    torch = require_torch()
+    require_torch()
     from bastile_bench import _device
 
     device = _device.open_device(arguments.device)
@@ -111,7 +120,7 @@ def open_all(arguments):
         )
     for words in left_out:
         print(words)
-    return device, providers, getattr(torch, DTYPES[arguments.dtype])
+    return device, providers
 
 
 def open_report(name, arguments):

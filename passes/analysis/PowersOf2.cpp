@@ -9,6 +9,7 @@
 #include "dialect/Rows.h"
 #include "passes/analysis/Constants.h"
 #include "passes/analysis/FollowingSums.h"
+#include "passes/analysis/HiddenErrors.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -50,11 +51,6 @@ bool bastile::areScores(Value x) {
          (!scaled || std::abs(scaled->second) <= mostScale);
 }
 
-static bool isNarrow(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return isa<FloatType>(element) && element.getIntOrFloatBitWidth() <= 16;
-}
-
 /// Whether `use`, by the op that ends a kernel, is a result that may be
 /// approximate.
 static bool isApproximateResult(OpOperand &use) {
@@ -68,11 +64,11 @@ static bool isApproximateResult(OpOperand &use) {
 /// or as a logarithm, whose own rounding is as large.
 static bool hidesError(OpOperand &use) {
   Operation *user = use.getOwner();
-  if (getSizeOperand(user) == &use || isNarrow(use.get().getType()) ||
+  if (getSizeOperand(user) == &use || isNarrowFloat(use.get().getType()) ||
       isa<math::LogOp>(user))
     return true;
   if (auto dot = dyn_cast<tile::DotOp>(user))
-    return isNarrow(dot.getFactorType(use.getOperandNumber()));
+    return isNarrowFloat(dot.getFactorType(use.getOperandNumber()));
   return user->hasTrait<OpTrait::IsTerminator>() && isApproximateResult(use);
 }
 

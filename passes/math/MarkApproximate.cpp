@@ -24,16 +24,12 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/analysis/HiddenErrors.h"
 
 using namespace mlir;
 using namespace bastile;
 
 namespace {
-
-bool isNarrowFloat(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return isa<FloatType>(element) && element.getIntOrFloatBitWidth() <= 16;
-}
 
 bool isWide(Type type) {
   Type element = getElementTypeOrSelf(type);
@@ -106,15 +102,6 @@ public:
   }
 
 private:
-  /// Whether `op` asks if two numbers are equal.
-  static bool asksForEqual(Operation *op) {
-    using Predicate = arith::CmpFPredicate;
-    auto compare = dyn_cast<arith::CmpFOp>(op);
-    return compare && llvm::is_contained({Predicate::OEQ, Predicate::UEQ,
-                                          Predicate::ONE, Predicate::UNE},
-                                         compare.getPredicate());
-  }
-
   void visit(Operation *op) {
     if (asksForEqual(op))
       return llvm::append_range(compared, op->getOperands());

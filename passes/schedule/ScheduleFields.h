@@ -86,6 +86,9 @@ int64_t getStagedBytes(const ScheduleFields &fields, const KernelShape &shape);
 int64_t countUnrolledOps(const ScheduleFields &fields,
                          const KernelShape &shape);
 
+/// The most vectors that a tile of the host has of a kernel of `shape`.
+int64_t getMaxUnrolledVectors(const KernelShape &shape);
+
 /// Whether a loop sweeps rows that are reduced, tile by tile.
 bool isLoop(const ScheduleFields &fields, const KernelShape &shape);
 

@@ -50,6 +50,9 @@ void bastile::completeForHost(ScheduleFields &fields, const KernelShape &shape,
     if (!shape.hasPartialRows || shape.numReductions == 0)
       held = std::clamp<int64_t>(kMaxOpsOnHost / shape.numOps,
                                  shape.numOps > kManyOpsOnHost ? 1 : 4, held);
+    // Many partial sums of long formulas are more than a program may unroll.
+    held = std::min(
+        held, std::max<int64_t>(1, getMaxUnrolledVectors(shape) / fields.rows));
     fields.columns = std::min(pieces, held) * fields.vector;
     fields.columns = llvm::alignTo(fields.columns, shape.getGroupColumns());
   }

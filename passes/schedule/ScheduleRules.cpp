@@ -77,12 +77,10 @@ static LogicalResult verifyRules(function_ref<InFlightDiagnostic()> error,
     return error() << fields.rows << " rows do not divide a band of "
                    << shape.band;
   if (target.isHost()) {
-    const int64_t mostOps =
-        shape.groups.empty() ? kMaxUnrolledOps : kMaxUnrolledOpsOfGroups;
-    if (countUnrolledOps(fields, shape) > mostOps)
+    const int64_t most = getMaxUnrolledVectors(shape);
+    if (elements / fields.vector > most)
       return error() << "a tile of " << elements / fields.vector
-                     << " vectors is more than the "
-                     << std::max(kFewPieces, mostOps / shape.numHostOps)
+                     << " vectors is more than the " << most
                      << " that the host unrolls of this kernel; use fewer "
                         "'rows' or 'columns', or a wider 'vector'";
     return verifyGroups(error, fields, shape, /*threadColumns=*/1);
@@ -177,6 +175,12 @@ int64_t bastile::countUnrolledOps(const ScheduleFields &fields,
                                   const KernelShape &shape) {
   int64_t pieces = fields.rows * fields.columns / fields.vector;
   return pieces <= kFewPieces ? 0 : pieces * shape.numHostOps;
+}
+
+int64_t bastile::getMaxUnrolledVectors(const KernelShape &shape) {
+  const int64_t mostOps =
+      shape.groups.empty() ? kMaxUnrolledOps : kMaxUnrolledOpsOfGroups;
+  return std::max(kFewPieces, mostOps / std::max<int64_t>(1, shape.numHostOps));
 }
 
 bool bastile::isValidSchedule(const ScheduleFields &fields,

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/analysis/HiddenErrors.h"
 #include "passes/analysis/RowClass.h"
 #include "passes/analysis/StreamedFactors.h"
 #include "passes/tensors/Conditions.h"
@@ -67,7 +68,9 @@ private:
   std::optional<PlaceConflict> placeResult(unsigned index, OpResult value,
                                            BlockArgument argument);
   LogicalResult placeResults(func::ReturnOp returnOp);
-  void markApproximate(func::ReturnOp returnOp);
+  tile::KernelOp getKernel(tile::LaunchOp launchOp) const;
+  bool hidesErrors(OpOperand &use);
+  void markApproximate();
   void markFactors();
 
   func::FuncOp func;
@@ -297,10 +300,6 @@ std::optional<PlaceConflict> FunctionFuser::placeResult(unsigned index,
                                                         OpResult value,
                                                         BlockArgument source) {
   auto launchOp = cast<tile::LaunchOp>(value.getOwner());
-  auto getKernel = [&](tile::LaunchOp launchOp) {
-    return symbols.lookup<tile::KernelOp>(
-        cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
-  };
   for (OpOperand *use : getLaunchUses(source)) {
     auto later = cast<tile::LaunchOp>(use->getOwner());
     const bool isPiece = use->get() != source;
@@ -356,20 +355,35 @@ LogicalResult FunctionFuser::placeResults(func::ReturnOp returnOp) {
   return success();
 }
 
-/// Marks the results of kernels that may be approximate: those that the
-/// function returns as `tile.approximate` and nothing else reads.
-void FunctionFuser::markApproximate(func::ReturnOp returnOp) {
-  for (auto [index, value] : llvm::enumerate(returnOp.getOperands())) {
-    auto launchOp = value.getDefiningOp<tile::LaunchOp>();
-    if (!launchOp || !value.hasOneUse() ||
-        !func.getResultAttr(index, tile::TileDialect::kApproximateAttrName))
-      continue;
-    auto kernel = symbols.lookup<tile::KernelOp>(
-        cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
-    kernel.setResultAttr(cast<OpResult>(value).getResultNumber(),
-                         tile::TileDialect::kApproximateAttrName,
-                         builder.getUnitAttr());
-  }
+tile::KernelOp FunctionFuser::getKernel(tile::LaunchOp launchOp) const {
+  return symbols.lookup<tile::KernelOp>(
+      cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
+}
+
+/// Whether nobody sees the error of an approximation behind `use`: a return as
+/// `tile.approximate`, or a launch whose kernel rounds what it makes of it.
+bool FunctionFuser::hidesErrors(OpOperand &use) {
+  if (isa<func::ReturnOp>(use.getOwner()))
+    return bool(func.getResultAttr(use.getOperandNumber(),
+                                   tile::TileDialect::kApproximateAttrName));
+  auto launchOp = dyn_cast<tile::LaunchOp>(use.getOwner());
+  return launchOp && hidesErrorsOf(getKernel(launchOp), use.getOperandNumber());
+}
+
+/// Marks the results of kernels that may be approximate: statistics that are
+/// saved for a backward, and what later kernels read, partial sums above all.
+void FunctionFuser::markApproximate() {
+  const SmallVector<tile::LaunchOp> launches(
+      func.front().getOps<tile::LaunchOp>());
+  // Those that read a result come behind the launch that writes it.
+  for (tile::LaunchOp launchOp : llvm::reverse(launches))
+    for (OpResult result : launchOp->getResults())
+      if (!result.use_empty() &&
+          llvm::all_of(result.getUses(),
+                       [&](OpOperand &use) { return hidesErrors(use); }))
+        getKernel(launchOp).setResultAttr(
+            result.getResultNumber(), tile::TileDialect::kApproximateAttrName,
+            builder.getUnitAttr());
 }
 
 /// Marks the factors of kernels that may have nothing to do: kernels whose
@@ -381,8 +395,7 @@ void FunctionFuser::markFactors() {
       continue;
     for (OpOperand &use : argument.getUses()) {
       auto launchOp = cast<tile::LaunchOp>(use.getOwner());
-      auto kernel = symbols.lookup<tile::KernelOp>(
-          cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
+      tile::KernelOp kernel = getKernel(launchOp);
       size_t inPlace = llvm::count_if(
           llvm::seq(kernel.getNumArguments()), [&](unsigned position) {
             return bool(kernel.getArgAttr(position,
@@ -515,7 +528,7 @@ LogicalResult FunctionFuser::run() {
     operand.set(getLaunched(operand.get()));
   if (failed(placeResults(returnOp)))
     return failure();
-  markApproximate(returnOp);
+  markApproximate();
   for (Operation *op : llvm::reverse(fused))
     op->erase();
   markFactors();

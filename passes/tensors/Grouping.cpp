@@ -159,9 +159,11 @@ SmallVector<tile::DotOp> getPiecesBefore(tile::DotOp dot) {
 
 /// Whether `lhs` and `rhs`, of two of `classes`, need each other's values
 /// through another class: joined, they would have to run both before and after
-/// that one.
+/// that one. A class needs no value that it computes again, as `isRepeated`
+/// says, but what that is computed from.
 bool needEachOtherThroughOthers(const OpClasses &classes, Operation *lhs,
-                                Operation *rhs) {
+                                Operation *rhs,
+                                function_ref<bool(OpOperand &)> isRepeated) {
   // The classes that the two need, those first that they need themselves.
   SmallVector<Operation *> pending;
   DenseSet<Operation *> visited;
@@ -172,9 +174,16 @@ bool needEachOtherThroughOthers(const OpClasses &classes, Operation *lhs,
   // two is among them.
   auto visit = [&](Operation *op) {
     bool needsJoined = false;
+    llvm::SetVector<Operation *> readers;
     for (Operation *member : classes.members(op))
-      for (Value operand : member->getOperands())
-        for (Operation *producer : getComputed(operand)) {
+      readers.insert(member);
+    for (size_t next = 0; next < readers.size(); ++next)
+      for (OpOperand &operand : readers[next]->getOpOperands()) {
+        if (isRepeated(operand)) {
+          readers.insert(operand.get().getDefiningOp());
+          continue;
+        }
+        for (Operation *producer : getComputed(operand.get())) {
           if (!classes.contains(producer))
             continue;
           if (isJoined(producer))
@@ -182,6 +191,7 @@ bool needEachOtherThroughOthers(const OpClasses &classes, Operation *lhs,
           else if (visited.insert(classes.getLeaderValue(producer)).second)
             pending.push_back(producer);
         }
+      }
     return needsJoined;
   };
   visit(lhs);
@@ -256,8 +266,15 @@ LogicalResult Grouper::formRowGroups() {
       isDivided = true;
       return;
     }
+    // What the kernel of a product computes again is known only when all that
+    // it computes is.
+    auto isComputedAgain = [&](OpOperand &use) {
+      Operation *reader = use.getOwner();
+      return !hasProducts && rounds.isRowOp(reader) &&
+             isRepeated(use, rounds.get(reader), {});
+    };
     if ((isDivided || left.multiplies || right.multiplies) &&
-        needEachOtherThroughOthers(classes, lhs, rhs))
+        needEachOtherThroughOthers(classes, lhs, rhs, isComputedAgain))
       return;
     left.merge(right, dimensions);
     classes.unionSets(lhs, rhs);

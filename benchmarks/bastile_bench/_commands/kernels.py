@@ -19,7 +19,7 @@ host, it is what forward and backward together take longer than the forward.
 import sys
 import time
 
-from bastile_bench import _environment, _ops, _options, _summary
+from bastile_bench import _environment, _ops, _options, _resources, _summary
 from bastile_bench._progress import Progress
 from bastile_bench._providers import PROVIDERS
 from bastile_bench._report import (
@@ -208,29 +208,12 @@ class _Measured:
 
         try:
             kernel = of_bastile.kernel(op.name, shape, self._dtype)
-            found = _kernels_by_direction(kernel, self._device.ordinal)
+            found = _resources.of_directions(kernel, self._device.ordinal)
         except (RuntimeError, ValueError) as error:
             print(f"{op.name}: its kernels are not described: {error}", file=sys.stderr)
             return
         for row in ours:
             row["kernels"] = found[row["direction"]]
-
-
-def _kernels_by_direction(kernel, device) -> dict:
-    """What the kernels that each direction runs take of a multiprocessor, in the
-    variant for aligned tensors."""
-    code = kernel._code(device)
-    functions = [function["name"] for function in code.metadata["functions"]]
-    forward, *others = [
-        code.program.resources(device, function) for function in functions
-    ]
-    backward = [one for kernels in others for one in kernels]
-    return {
-        "inference": forward,
-        "forward": forward,
-        "backward": backward,
-        "both": forward + backward,
-    }
 
 
 def _difference(both, forward):
@@ -242,24 +225,6 @@ def _difference(both, forward):
         "high": both["high"] - forward["low"],
         "count": both["count"],
     }
-
-
-def _kernel_text(key):
-    def text(row):
-        return "+".join(str(kernel[key]) for kernel in row.get("kernels", ()))
-
-    return text
-
-
-def _occupancy(row):
-    return "+".join(f"{one['occupancy']:.0%}" for one in row.get("kernels", ()))
-
-
-def _spills(row):
-    kernels = row.get("kernels", ())
-    if not any(kernel["spilled_bytes"] for kernel in kernels):
-        return "no" if kernels else ""
-    return "+".join(str(kernel["spilled_bytes"]) for kernel in kernels)
 
 
 def _number(key, form):
@@ -290,10 +255,7 @@ COLUMNS = [
     Column("GB/s", _number("gb_per_s", "{:.0f}")),
     Column("peak MB", _memory),
     Column("error", _number("max_error", "{:.1e}")),
-    Column("registers", _kernel_text("registers")),
-    Column("shared B", _kernel_text("shared_bytes")),
-    Column("spilled B", _spills),
-    Column("occupancy", _occupancy),
+    *_resources.COLUMNS,
 ]
 
 

@@ -4,6 +4,7 @@
 ``load()`` returns its functions by the op's name; each takes the op's inputs by
 position and returns its result or a tuple of them. It raises ``ImportError`` where
 the library is not installed. ``start_case()`` is called before each op and shape.
+``make(formula)``, where a library can have it, is the function of a random formula.
 """
 
 import dataclasses
@@ -49,6 +50,11 @@ class Loaded:
     def function(self, op: str) -> "Callable | None":
         """None if the library does not have the op."""
         return self.functions.get(op)
+
+    def with_formula(self, formula) -> "Loaded":
+        """The same library with a random formula as its only op."""
+        function = self.module.make(formula)
+        return dataclasses.replace(self, functions={formula.name: function})
 
 
 PROVIDERS = {

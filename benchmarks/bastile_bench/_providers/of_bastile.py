@@ -33,6 +33,14 @@ def load() -> dict:
     }
 
 
+def make(formula):
+    return bastile.compile(formula.function(_FUNCTIONS))
+
+
+#: By name, for random formulas.
+_FUNCTIONS = {name: getattr(functions, name) for name in functions.__all__}
+
+
 def _cross_entropy(logits, targets):
     # PyTorch forbids to overwrite a leaf of autograd, but not a view of it.
     if logits.requires_grad and logits.is_leaf:

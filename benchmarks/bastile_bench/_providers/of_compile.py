@@ -3,6 +3,7 @@
 
 import torch
 from bastile_bench import _formulas, _ops
+from bastile_bench._random_formulas import in_torch
 
 
 def load() -> dict:
@@ -10,6 +11,10 @@ def load() -> dict:
         name: torch.compile(getattr(_formulas, name), fullgraph=True, dynamic=False)
         for name in _ops.OPS
     }
+
+
+def make(formula):
+    return torch.compile(in_torch.make(formula), fullgraph=True, dynamic=False)
 
 
 def start_case() -> None:

@@ -100,6 +100,23 @@ tile.kernel @odd_length_much(%x: tensor<?x65xf32>) -> tensor<?x65xf32> {
 
 // -----
 
+// Rows that are added up keep 64 partial sums of reductions, unless that is more than a
+// program may unroll.
+// CHECK-LABEL: @odd_length_sums
+// CHECK-SAME:  #tile.rows<rows = 1, threads = 1, vector = 1, columns = 50, persistent = 1>
+tile.kernel @odd_length_sums(%x: tensor<?x1001xf32>) -> (tensor<?x1xf32>, tensor<?x1001xf32>) {
+  %0 = math.tanh %x : tensor<?x1001xf32>
+  %1 = math.tanh %0 : tensor<?x1001xf32>
+  %2 = math.tanh %1 : tensor<?x1001xf32>
+  %3 = math.tanh %2 : tensor<?x1001xf32>
+  %4 = math.tanh %3 : tensor<?x1001xf32>
+  %5 = tile.reduce add %4 : tensor<?x1001xf32> -> tensor<?x1xf32>
+  %6 = tile.reduce_rows add %4 partial : tensor<?x1001xf32> -> tensor<?x1001xf32>
+  tile.return %5, %6 : tensor<?x1xf32>, tensor<?x1001xf32>
+}
+
+// -----
+
 // Functions are many ops of the processor each.
 // expected-error @below {{does not fit host: a tile of 1024 vectors is more than the 252 that the host unrolls of this kernel}}
 tile.kernel @functions(%x: tensor<?x8192xf32>) -> tensor<?x8192xf32>

@@ -12,7 +12,7 @@
 // CHECK: %[[LOG:.*]] = math.log %[[TOTAL]]
 // CHECK: arith.addf %[[MAX]], %[[LOG]]
 // CHECK-LABEL: tile.kernel @attention_backward_kernel0(
-// CHECK-SAME: -> tensor<?x1xf32>
+// CHECK-SAME: -> (tensor<?x1xf32> {tile.approximate})
 // CHECK: %[[PRODUCT:.*]] = arith.mulf %{{.*}} : tensor<?x64xf32>
 // CHECK: %[[SUM:.*]] = tile.reduce add %[[PRODUCT]]
 // CHECK: arith.negf %[[SUM]]

@@ -218,7 +218,7 @@ func.func @select(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // What combines all rows is two kernels: one has a partial result for each of its
 // programs, the other combines these and goes on with the vector.
 // CHECK-LABEL: tile.kernel @sum_of_rows_kernel0(
-// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xbf16>) -> tensor<?x8xf32>
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xbf16>) -> (tensor<?x8xf32> {tile.approximate})
 // CHECK:         %[[WIDE:.*]] = arith.extf %[[X]]
 // CHECK-NEXT:    %[[PARTIAL:.*]] = tile.reduce_rows add %[[WIDE]] partial : tensor<?x8xf32> -> tensor<?x8xf32>
 // CHECK-NEXT:    tile.return %[[PARTIAL]]
@@ -516,4 +516,27 @@ func.func @pieces_of_repeated_rows(%q: tensor<?x?x4xf32>, %k: tensor<?x?x4xf32>,
   %2 = tile.broadcast %high like %k : tensor<?x1x4xf32>, tensor<?x?x4xf32> -> tensor<?x?x4xf32>
   %3 = arith.mulf %k, %2 : tensor<?x?x4xf32>
   return %1, %3 : tensor<?x?x4xf32>, tensor<?x?x4xf32>
+}
+
+// -----
+
+// A number that is repeated for the sizes of %b is no value that one kernel needs of the
+// other: each repeats it itself. So what %b is needed for waits for the statistic of %a,
+// and no exponentials are stored.
+// CHECK-LABEL: tile.kernel @repeated_number_kernel0
+// CHECK-NOT:     math.exp
+// CHECK-LABEL: tile.kernel @repeated_number_kernel1
+// CHECK:         math.exp
+// CHECK-LABEL: func.func @repeated_number
+// CHECK-COUNT-2: tile.launch
+// CHECK-NOT:     tile.launch
+func.func @repeated_number(%a: tensor<?x8xf32>, %b: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %eight = arith.constant 8.0 : f32
+  %0 = math.exp %b : tensor<?x8xf32>
+  %1 = tile.reduce add %a : tensor<?x8xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %eight like %b : f32, tensor<?x8xf32> -> tensor<?x1xf32>
+  %3 = arith.divf %1, %2 : tensor<?x1xf32>
+  %4 = tile.broadcast %3 like %b : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %5 = arith.mulf %0, %4 : tensor<?x8xf32>
+  return %5 : tensor<?x8xf32>
 }

@@ -69,6 +69,7 @@ def test_kernels_errors_are_those_of_rounding(results):
     for row in read(results)["rows"]:
         limit = 0.07 if row["op"] == "quantize_blocks" else 0.02
         assert 0 < row["max_error"] < limit, row
+        assert 0 < row["norm_error"] < limit, row
 
 
 def test_kernels_bytes(results):
@@ -111,9 +112,9 @@ def test_functions_agree_with_float64(name, provider):
     inputs = _inputs.make(op, op.tiny, torch.float32, "cpu")
     given = inputs.clone()
     results, gradients = subject.call("both", inputs)
-    errors = _errors.largest_errors(op, given, results, gradients)
+    errors = _errors.find_errors(op, given, results, gradients)
     limit = 0.07 if op.is_quantization else 2e-6
-    assert max(errors.values()) < limit
+    assert max(_errors.worst(errors.values())) < limit
     assert ("gradients" in errors) == bool(op.gradients)
 
 
@@ -125,9 +126,30 @@ def test_errors_of_pieces_are_those_of_all(monkeypatch):
     results = _measure.Subject(case, loaded, loaded.function("rms_norm")).call(
         "both", inputs
     )
-    whole = _errors.largest_errors(op, inputs, *results)
+    whole = _errors.find_errors(op, inputs, *results)
     monkeypatch.setattr(_errors, "_CHUNK", 5 * 32)
-    assert _errors.largest_errors(op, inputs, *results) == pytest.approx(whole)
+    pieces = _errors.find_errors(op, inputs, *results)
+    for name, errors in whole.items():
+        assert pieces[name] == pytest.approx(errors)
+
+
+def test_errors_of_rows_and_of_what_they_share():
+    """A weight's gradient is summed over all rows, also where there are as many rows as
+    columns."""
+    op = _ops.OPS["rms_norm"]
+    inputs = _inputs.make(op, (32, 32), torch.float32, "cpu")
+    loaded = _providers.PROVIDERS["torch"].load()
+    case = _measure.Case(op, (32, 32), torch.float32, op.directions)
+    subject = _measure.Subject(case, loaded, loaded.function("rms_norm"))
+    results, gradients = subject.call("both", inputs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_errors, "_CHUNK", 5 * 32)
+        errors = _errors.find_errors(op, inputs, results, gradients)
+        assert max(_errors.worst(errors.values())) < 2e-6
+        # Twice the weight's gradient, whose difference is as large as itself.
+        doubled = gradients[0], 2 * gradients[1]
+        errors = _errors.find_errors(op, inputs, results, doubled)
+    assert errors["gradients"] == pytest.approx((1, 1), rel=1e-5)
 
 
 def test_what_was_not_written_is_an_infinite_error():
@@ -135,7 +157,8 @@ def test_what_was_not_written_is_an_infinite_error():
     inputs = _inputs.make(op, (4, 8), torch.float32, "cpu")
     result = torch.softmax(inputs.tensors["x"].detach(), -1)
     result[2, 3] = math.nan
-    assert _errors.largest_errors(op, inputs, [result], ()) == {"results": math.inf}
+    errors = _errors.find_errors(op, inputs, [result], ())
+    assert errors == {"results": (math.inf, math.inf)}
 
 
 def test_a_provider_that_fails_is_shown_and_the_others_go_on():
