@@ -216,7 +216,7 @@ def Tile_PutNumbersOp : Tile_Op<"put_numbers"> {
     Example:
 
     ```mlir
-    tile.put_numbers [%row, %column] to %numbers[%slot]
+    tile.put_numbers[%row, %column] to %numbers[%slot]
         : memref<2x4xi32, #gpu.address_space<workgroup>>
     ```
   }];

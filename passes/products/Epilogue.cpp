@@ -27,14 +27,20 @@ EpilogueShape EpilogueShape::get(const ProgramFrame &frame) {
   });
   ArrayRef<int64_t> shape = frame.space.getDot().getSumType().getShape();
   bool loads = false, storesWide = false;
+  // A row of a part has at least so many bytes in shared memory.
+  constexpr int64_t rowBytes = 32;
+  int64_t least = 16;
   for (const Operand &operand : frame.operands.getAll()) {
     if (!operand.isResult && !operand.isFactor &&
         operand.column == Axis::Columns && operand.type.getShape() == shape) {
       loads = true;
       instructions += ofLoad;
     }
-    storesWide |=
-        frame.isStoredStaged(operand) && getElementBytes(operand.type) == 4;
+    if (frame.isStoredStaged(operand)) {
+      const int64_t bytes = getElementBytes(operand.type);
+      storesWide |= bytes == 4;
+      least = std::max(least, rowBytes / bytes);
+    }
   }
   if (!schedule.isSpecialized()) {
     constexpr int64_t few = 4, part = 16;
@@ -43,7 +49,7 @@ EpilogueShape EpilogueShape::get(const ProgramFrame &frame) {
   }
   // Rows of wide parts have the most bytes that a swizzle mixes; narrow ones
   // leave registers for what is loaded.
-  constexpr int64_t few = 40, least = 16, narrow = 32, wide = 64;
+  constexpr int64_t few = 40, narrow = 32, wide = 64;
   // The blocks that share a tile have some of the parts each.
   if (const int64_t blocks = schedule.getSplitBlocks(); blocks > 1)
     return {std::clamp(columns / blocks, least, narrow), /*isLoop=*/true};

@@ -32,8 +32,8 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
   tile.synchronize cluster
   // CHECK: tile.roles warps [4, 4] threads [1, 128] registers [40, 232] {
   tile.roles warps [4, 4] threads [1, 128] registers [40, 232] {
-    // CHECK: tile.put_numbers [%[[M]], %[[K]]] to %[[NUMBERS]][%[[RANK]]] : memref<2x4xi32, #gpu.address_space<workgroup>>
-    tile.put_numbers [%m, %k] to %numbers[%rank] : memref<2x4xi32, #gpu.address_space<workgroup>>
+    // CHECK: tile.put_numbers[%[[M]], %[[K]]] to %[[NUMBERS]][%[[RANK]]] : memref<2x4xi32, #gpu.address_space<workgroup>>
+    tile.put_numbers[%m, %k] to %numbers[%rank] : memref<2x4xi32, #gpu.address_space<workgroup>>
     // CHECK: tile.expect 8192 bytes at %[[FULL]][%[[RANK]]] : <4>
     tile.expect 8192 bytes at %full[%rank] : !tile.barriers<4>
     // CHECK: tile.copy_box %[[X]][%[[M]], %[[K]]] to %[[BUFFER]][%[[RANK]]] arrive %[[FULL]][%[[RANK]]] :
@@ -50,7 +50,7 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
     // CHECK: tile.arrive at %[[FULL]][%[[RANK]]] cluster : <4>
     tile.arrive at %full[%rank] cluster : !tile.barriers<4>
     // CHECK: %{{.*}}:2 = tile.get_numbers %[[NUMBERS]][%[[RANK]]] : memref<2x4xi32, #gpu.address_space<workgroup>> -> index, index
-    %row, %column = tile.get_numbers %numbers[%rank] : memref<2x4xi32, #gpu.address_space<workgroup>> -> index, index
+    %first, %second = tile.get_numbers %numbers[%rank] : memref<2x4xi32, #gpu.address_space<workgroup>> -> index, index
     // CHECK: tile.arrive at %[[FULL]][%[[RANK]]] warps : <4>
     tile.arrive at %full[%rank] warps : !tile.barriers<4>
     // CHECK: tile.arrive at %[[FULL]][%[[RANK]]] cluster published : <4>

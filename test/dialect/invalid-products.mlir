@@ -496,7 +496,7 @@ func.func @arrive_by_warps_elsewhere(%b: !tile.barriers<1>, %i: index) {
 
 func.func @put_more_numbers(%i: index, %m: memref<2x1xi32, #gpu.address_space<workgroup>>) {
   // expected-error @below {{'tile.put_numbers' op has 2 numbers for slots of 'memref<2x1xi32, #gpu.address_space<workgroup>>'}}
-  tile.put_numbers [%i, %i] to %m[%i] : memref<2x1xi32, #gpu.address_space<workgroup>>
+  tile.put_numbers[%i, %i] to %m[%i] : memref<2x1xi32, #gpu.address_space<workgroup>>
   return
 }
 

@@ -5,25 +5,36 @@
 // CHECK-SAME:      programs = {m = 64 : i64, n = 128 : i64}
 // CHECK-SAME:      split = 4
 // CHECK:         %[[RANK:.*]] = tile.block_rank
-// CHECK:         %[[STORED:.*]] = tile.make_barriers arrivals 4
-// CHECK-NEXT:    %[[SUMMED:.*]] = tile.make_barriers arrivals 4
+// CHECK:         %[[STORED:.*]] = tile.make_barriers arrivals 4 : <1>
+// CHECK-NEXT:    %[[SUMMED:.*]] = tile.make_barriers arrivals 4 : <1>
+// CHECK:         %[[NUMBERS:.*]] = tile.make_numbers : memref<2x2xi32
+// CHECK-NEXT:    %[[FULL:.*]] = tile.make_barriers arrivals 1 : <2>
+// CHECK-NEXT:    %[[EMPTY:.*]] = tile.make_barriers arrivals 4 : <2>
 // CHECK:         tile.roles
 // CHECK:           scf.for
+// CHECK:             tile.await %[[EMPTY]]
+// CHECK-NEXT:        tile.put_numbers[%[[ROW:.*]], %[[COLUMN:.*]]] to %[[NUMBERS]]
+// CHECK-NEXT:        tile.arrive at %[[FULL]]
 // Copies write where another block may still read the sums of the last tile.
-// CHECK:             tile.await %[[STORED]][{{.*}}] cluster
+// CHECK:             tile.await %[[STORED]]{{.*}} cluster
 // CHECK:             scf.for
-// CHECK:               tile.copy_box
+// CHECK:               tile.copy_box {{.*}}[%[[ROW]],
+// CHECK-NOT:           blocks
+// CHECK:               tile.copy_box {{.*}}[%[[COLUMN]],
 // CHECK-NOT:           blocks
 // CHECK:         }, {
 // CHECK:           scf.for
+// CHECK:             tile.await %[[FULL]]
 // CHECK:             scf.for
 // CHECK:             tile.wait_dots 0
-// CHECK:             tile.synchronize
-// CHECK:             tile.await %[[STORED]][{{.*}}] cluster
+// Its place is read behind the products, and takes no registers there.
+// CHECK:             tile.get_numbers %[[NUMBERS]]
+// CHECK:             tile.arrive at %[[EMPTY]][{{.*}}] warps
+// CHECK:             tile.await %[[STORED]]{{.*}} cluster
 // CHECK-COUNT-4:     tile.keep
 // CHECK:             tile.synchronize
-// CHECK:             tile.arrive at %[[SUMMED]][{{.*}}] cluster published
-// CHECK:             tile.await %[[SUMMED]][{{.*}}] cluster
+// CHECK-NEXT:        tile.arrive at %[[SUMMED]][{{.*}}] cluster published
+// CHECK:             tile.await %[[SUMMED]]{{.*}} cluster
 // CHECK:             scf.for %[[PART:.*]] = %[[RANK]] to
 // CHECK-COUNT-4:       tile.take {{.*}}[%[[PART]]] block
 // CHECK:               tile.store_box
