@@ -60,6 +60,11 @@ Number Format::holdAny(const Number &number) const {
     return round(number);
   if (precision == 53 || !std::isfinite(number.value))
     return number;
+  // To round takes no number of the format out of it.
+  constexpr double rounding = 1 + 0x1p-20;
+  if (std::fabs(number.value) <= largest &&
+      number.error <= rounding * number.unit * std::fabs(number.value))
+    return number;
   // Within its error, the number may be finite or beyond the format.
   if (std::fabs(number.value) - number.error < limit)
     return {number.value, kInfinity, number.unit};

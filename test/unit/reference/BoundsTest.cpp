@@ -206,6 +206,9 @@ TEST_F(BoundsTest, infinitiesAreSureOrNot) {
   // These are beyond float32, and just at its end.
   check(1e30, 1e30, kInfinity, 0);
   check(0x1p127, 2 - 0x1p-25, 0x1p127 * (2 - 0x1p-25), kInfinity);
+  // This is not, and does not become so where a kernel rounds it.
+  constexpr double inside = 2 - 0x1p-22 - 0x1p-26;
+  check(0x1p127, inside, 0x1p127 * inside, 0x1p103 * inside);
 }
 
 TEST_F(BoundsTest, tellWrongNormsApart) {
