@@ -6,15 +6,13 @@ the program's sees a key, and no others where a mask is made of positions.
 A product of 0 and NaN is NaN. So each matrix of the batch has NaN in the values of one
 tile of keys, and rows of the result are NaN where the program has visited that tile."""
 
-import os
 import re
-import subprocess
 
 import numpy as np
 import pytest
 
 import floats
-from runner import Files, execute, find_tool, target
+from runner import Files, execute, find_schedules, target
 
 SOURCE = """
 func.func @f(%q: tensor<?x?x16x{t}>, %k: tensor<?x?x16x{t}>, %v: tensor<?x?x16x{t}>,
@@ -86,15 +84,8 @@ MASKS = {
 
 def find_tiles(source, where):
     """The rows and the streamed elements of a program's tile."""
-    tilec = os.path.join(os.path.dirname(find_tool()), "tilec")
-    done = subprocess.run(
-        [tilec, "-", "--emit=scheduled", "-o", "-", *where],
-        input=source,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    fields = dict(re.findall(r"(rows|depth) = (\d+)", done.stdout))
+    found = find_schedules(source, *where)
+    fields = dict(re.findall(r"(rows|depth) = (\d+)", found))
     return int(fields["rows"]), int(fields["depth"])
 
 

@@ -8,16 +8,14 @@ one in which a row of the program's sees something, and no others. A product of 
 is NaN. So each matrix of the batch has NaN in one tile of what a kernel streams, and the
 rows of a result are NaN where the program has visited that tile."""
 
-import os
 import re
-import subprocess
 from functools import partial
 
 import numpy as np
 import pytest
 
 import floats
-from runner import HOPPER, find_tool, run_backward, target
+from runner import HOPPER, find_schedules, run_backward, target
 
 SIZE = 64
 RANGES = [
@@ -130,16 +128,9 @@ def make_inputs(kind, queries, keys, matrices):
 def find_tiles(source, where):
     """The rows and the streamed elements of a tile of the three kernels: forward, of the
     gradient of queries, and of those of keys and values."""
-    tilec = os.path.join(os.path.dirname(find_tool()), "tilec")
-    done = subprocess.run(
-        [tilec, "-", "--grad=q,k,v", "--emit=scheduled", "-o", "-", *where],
-        input=source,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
     found = {}
-    for kernel in re.findall(r"tile\.kernel .*?\n  }", done.stdout, re.DOTALL):
+    text = find_schedules(source, "--grad=q,k,v", *where)
+    for kernel in re.findall(r"tile\.kernel .*?\n  }", text, re.DOTALL):
         if "tile.select" in kernel or "arith.select" not in kernel:
             continue
         fields = re.search(r"rows = (\d+),.*?depth = (\d+)", kernel)
