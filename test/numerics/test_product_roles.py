@@ -76,7 +76,9 @@ def test_loops_over_parts(output):
         (MLP, "x=2x9x64"),
         (PACKED.replace("SIDE", ""), "x=37x64"),
         (PACKED.replace("SIDE", "interleaved "), "x=300x64"),
+        (PACKED.replace("SIDE", "interleaved "), "x=5x64"),
         (SEVERAL, "x=300x72"),
+        (SEVERAL, "x=40x72"),
     ],
 )
 @pytest.mark.parametrize("grad", [(), ("--grad",), ("--value-and-grad",)])
@@ -127,20 +129,6 @@ def test_few_rows(rows, k, n):
     """Blocks of a cluster sum parts of k of the same tile, in calls of up to 64 rows."""
     source = FEW.format(k=k, n=n, type=("bf16", "f16")[k % 16 == 0])
     check(source, f"--shape=x={rows}x{k}", *HOPPER)
-
-
-@pytest.mark.long(every=2)
-@pytest.mark.parametrize(
-    "source, shape",
-    [
-        (MLP, "x=2x9x64"),
-        (PACKED.replace("SIDE", ""), "x=37x64"),
-        (PACKED.replace("SIDE", "interleaved "), "x=5x64"),
-        (SEVERAL, "x=40x72"),
-    ],
-)
-def test_functions_of_few_rows(source, shape):
-    check(source, f"--shape={shape}", "--grad", *HOPPER)
 
 
 SCHEDULES = [
