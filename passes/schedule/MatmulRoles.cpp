@@ -212,9 +212,69 @@ static MatmulFields chooseForFactors(const MatmulShape &shape) {
   return fields;
 }
 
-/// Whether warpgroups multiply the factors of a tile, which has few rows where
-/// a call has: a kernel's columns are known then.
-static bool mayHaveFewRows(const MatmulShape &shape, const Target &target) {
+namespace {
+
+/// Tiles, and how many blocks they keep busy.
+struct Tiling {
+  MatmulFields fields;
+  int64_t blocks = 0;
+};
+
+} // namespace
+
+/// How many blocks may sum parts of a product over `length` elements: each has
+/// a few steps, so that it is worth adding up the sums.
+static int64_t getMostSplit(int64_t length, int64_t depth) {
+  constexpr int64_t most = 8, steps = 4;
+  if (ShapedType::isDynamic(length))
+    return most;
+  return std::clamp<int64_t>(length / (steps * depth), 1, most);
+}
+
+/// The tiles of a product of `rows` rows that keep the most blocks busy, where
+/// large tiles are too few, and its columns are known.
+static Tiling chooseForFewTiles(const MatmulShape &shape, const Target &target,
+                                int64_t rows) {
+  constexpr int64_t panel = 64, mostStages = 8;
+  tile::DotOp dot = shape.dot;
+  ArrayRef<int64_t> sizes = dot.getSumType().getShape();
+  // How many matrices a batch has, only a call may know.
+  const bool isOne =
+      llvm::all_of(sizes.drop_back(2), [](int64_t size) { return size == 1; });
+  MatmulFields fields = chooseForFactors(shape);
+  fields.rows = rows <= kRows ? kRows : 2 * kRows;
+  fields.threads = (fields.rows / kRows + 1) * kWarpgroup;
+  fields.cluster = 1;
+  const int64_t mostSplit =
+      getMostSplit(cast<RankedTensorType>(dot.getA().getType())
+                       .getDimSize(dot.getContractedDimension(0)),
+                   fields.depth);
+  Tiling best;
+  for (int64_t columns = 2 * fields.rows / shape.numDots / panel * panel;;
+       columns /= 2) {
+    fields.columns = std::max(panel, columns / panel * panel);
+    // As many bytes are on their way as there is room for.
+    fields.stages = mostStages;
+    while (fields.stages > 2 && !fitsSharedMemory(fields, shape, target))
+      --fields.stages;
+    const auto tiles =
+        static_cast<int64_t>(llvm::divideCeil(rows, fields.rows) *
+                             llvm::divideCeil(sizes.back(), fields.columns));
+    fields.split = 1;
+    while (isOne && 2 * fields.split <= mostSplit &&
+           2 * fields.split * tiles <= target.multiprocessors)
+      fields.split *= 2;
+    const int64_t blocks =
+        std::min<int64_t>(fields.split * tiles, target.multiprocessors);
+    if (blocks > best.blocks)
+      best = {fields, blocks};
+    if (fields.columns == panel)
+      return best;
+  }
+}
+
+/// Whether warpgroups multiply factors in memory, and columns are known.
+static bool mayHaveFewTiles(const MatmulShape &shape, const Target &target) {
   return shape.mayHaveRoles && !shape.isStreaming &&
          shape.numDots <= kMostDots && target.hasWarpgroupProducts() &&
          !ShapedType::isDynamic(
@@ -223,39 +283,25 @@ static bool mayHaveFewRows(const MatmulShape &shape, const Target &target) {
 
 std::optional<MatmulFields> bastile::chooseForFewRows(const MatmulShape &shape,
                                                       const Target &target) {
-  if (!mayHaveFewRows(shape, target))
+  if (!mayHaveFewTiles(shape, target))
     return std::nullopt;
+  return chooseForFewTiles(shape, target, kRows).fields;
+}
+
+/// Of a product whose sizes are known, smaller tiles than those of
+/// `chooseForFactors` if these leave half of the multiprocessors idle.
+static MatmulFields chooseForSizes(const MatmulShape &shape,
+                                   const Target &target) {
+  const MatmulFields fields = chooseForFactors(shape);
   ArrayRef<int64_t> sizes = tile::DotOp(shape.dot).getSumType().getShape();
-  // How many matrices a batch has, only a call may know.
-  const bool isOne =
-      llvm::all_of(sizes.drop_back(2), [](int64_t size) { return size == 1; });
-  constexpr int64_t panel = 64, wide = 128, mostSplit = 8, mostStages = 8;
-  std::optional<MatmulFields> best;
-  int64_t mostBlocks = 0;
-  for (int64_t columns : {wide / shape.numDots / panel * panel, panel}) {
-    MatmulFields fields = chooseForFactors(shape);
-    fields.rows = kRows;
-    fields.threads = 2 * kWarpgroup;
-    fields.columns = std::max(panel, columns);
-    fields.cluster = 1;
-    // As many bytes are on their way as there is room for.
-    fields.stages = mostStages;
-    while (fields.stages > 2 && !fitsSharedMemory(fields, shape, target))
-      --fields.stages;
-    const auto tiles =
-        static_cast<int64_t>(llvm::divideCeil(sizes.back(), fields.columns));
-    fields.split = 1;
-    while (isOne && fields.split < mostSplit &&
-           2 * fields.split * tiles <= target.multiprocessors)
-      fields.split *= 2;
-    const int64_t blocks =
-        std::min<int64_t>(fields.split * tiles, target.multiprocessors);
-    if (blocks > mostBlocks) {
-      mostBlocks = blocks;
-      best = fields;
-    }
-  }
-  return best;
+  const int64_t rows = sizes.take_back(2).front();
+  if (!mayHaveFewTiles(shape, target) || ShapedType::isDynamic(rows))
+    return fields;
+  const Tiling few = chooseForFewTiles(shape, target, rows);
+  const auto tiles = static_cast<int64_t>(
+      llvm::divideCeil(rows, fields.rows * fields.cluster) *
+      llvm::divideCeil(sizes.back(), fields.columns));
+  return few.blocks >= 2 * tiles * fields.cluster ? few.fields : fields;
 }
 
 /// The same where left factors are computed, if there is room. A step's
@@ -298,12 +344,7 @@ std::optional<MatmulFields> bastile::chooseSpecialized(const MatmulShape &shape,
     return std::nullopt;
   if (shape.isStreaming)
     return chooseForStream(shape, target);
-  const int64_t rows =
-      tile::DotOp(shape.dot).getSumType().getShape().take_back(2).front();
-  if (!ShapedType::isDynamic(rows) && rows <= kRows)
-    if (std::optional<MatmulFields> fields = chooseForFewRows(shape, target))
-      return fields;
-  return chooseForFactors(shape);
+  return chooseForSizes(shape, target);
 }
 
 void bastile::completeSpecialized(MatmulFields &fields,

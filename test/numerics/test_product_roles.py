@@ -131,6 +131,22 @@ def test_few_rows(rows, k, n):
     check(source, f"--shape=x={rows}x{k}", *HOPPER)
 
 
+@pytest.mark.long(every=3)
+@pytest.mark.parametrize("length", [3, 300, 1000])
+@pytest.mark.parametrize("rows", [136, 40])
+def test_gradients_of_small_weights(length, rows):
+    """Their sizes are known, so that they have no variant for few tiles."""
+    source = f"""
+func.func @f(%dy: tensor<?x{rows}xbf16>, %x: tensor<?x200xbf16>) -> tensor<{rows}x200xbf16> {{
+  %0 = tile.dot %dy, %x contract [0, 0] : tensor<?x{rows}xbf16>, tensor<?x200xbf16> -> tensor<{rows}x200xf32>
+  %1 = arith.truncf %0 : tensor<{rows}x200xf32> to tensor<{rows}x200xbf16>
+  return %1 : tensor<{rows}x200xbf16>
+}}
+"""
+    shapes = f"--shape=dy={length}x{rows}", f"--shape=x={length}x200"
+    check(source, *shapes, *HOPPER)
+
+
 SCHEDULES = [
     "rows = 64",
     "columns = 64",

@@ -53,6 +53,30 @@ func.func @always(%x: tensor<16x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tenso
   return %0 : tensor<16x4096xf32>
 }
 
+// The gradient of a small weight has few tiles, and long sums.
+// CHECK-LABEL: tile.kernel @gradient_kernel(
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 256, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 1, split = 4>
+func.func @gradient(%dy: tensor<?x1024xbf16>, %x: tensor<?x1024xbf16>) -> tensor<1024x1024xf32> {
+  %0 = tile.dot %dy, %x contract [0, 0] : tensor<?x1024xbf16>, tensor<?x1024xbf16> -> tensor<1024x1024xf32>
+  return %0 : tensor<1024x1024xf32>
+}
+
+// That of a large one has enough.
+// CHECK-LABEL: tile.kernel @large_kernel(
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 256, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 2>
+func.func @large(%dy: tensor<?x2048xbf16>, %x: tensor<?x2048xbf16>) -> tensor<2048x2048xf32> {
+  %0 = tile.dot %dy, %x contract [0, 0] : tensor<?x2048xbf16>, tensor<?x2048xbf16> -> tensor<2048x2048xf32>
+  return %0 : tensor<2048x2048xf32>
+}
+
+// Short sums are not worth adding up.
+// CHECK-LABEL: tile.kernel @short_kernel(
+// CHECK-SAME:      split = 1>
+func.func @short(%x: tensor<16x256xbf16>, %w: tensor<1024x256xbf16>) -> tensor<16x1024xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<16x256xbf16>, tensor<1024x256xbf16> -> tensor<16x1024xf32>
+  return %0 : tensor<16x1024xf32>
+}
+
 // A schedule that somebody asks for is for any number of rows.
 // CHECK-LABEL: tile.kernel @pinned_kernel(
 // CHECK-NOT:       few_rows_schedule
