@@ -250,7 +250,8 @@ static Tiling chooseForFewTiles(const MatmulShape &shape, const Target &target,
                        .getDimSize(dot.getContractedDimension(0)),
                    fields.depth);
   Tiling best;
-  for (int64_t columns = 2 * fields.rows / shape.numDots / panel * panel;;
+  const auto needed = static_cast<int64_t>(llvm::alignTo(sizes.back(), panel));
+  for (int64_t columns = std::min(2 * fields.rows / shape.numDots, needed);;
        columns /= 2) {
     fields.columns = std::max(panel, columns / panel * panel);
     // As many bytes are on their way as there is room for.

@@ -61,6 +61,14 @@ func.func @gradient(%dy: tensor<?x1024xbf16>, %x: tensor<?x1024xbf16>) -> tensor
   return %0 : tensor<1024x1024xf32>
 }
 
+// So has that of a narrow one, whose tiles are no wider.
+// CHECK-LABEL: tile.kernel @narrow_gradient_kernel(
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, {{.*}}, split = 4>
+func.func @narrow_gradient(%dy: tensor<?x4096xbf16>, %x: tensor<?x16xbf16>) -> tensor<4096x16xf32> {
+  %0 = tile.dot %dy, %x contract [0, 0] : tensor<?x4096xbf16>, tensor<?x16xbf16> -> tensor<4096x16xf32>
+  return %0 : tensor<4096x16xf32>
+}
+
 // That of a large one has enough.
 // CHECK-LABEL: tile.kernel @large_kernel(
 // CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 256, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 2>
