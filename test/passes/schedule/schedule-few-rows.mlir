@@ -1,17 +1,18 @@
 // RUN: tile-opt %s --fuse --schedule=target=sm_90a | FileCheck %s
 // RUN: tile-opt %s --fuse --schedule=target=sm_90a --tile=target=sm_90a | FileCheck %s --check-prefix=TILE
 
-// Of few rows, all multiprocessors read a part of the weight: 32 tiles of 128
-// columns, each in a cluster of four blocks.
+// Of few rows, all multiprocessors read a part of the weight: 64 tiles of 64
+// columns, each in a cluster of two blocks. Of four blocks, no 32 clusters run at
+// once.
 // CHECK-LABEL: tile.kernel @square_kernel(
-// CHECK-SAME:      few_rows_schedule = #tile.matmul<rows = 64, columns = 128, depth = 64, threads = 256, vector = 2, stages = 8, roles = 2, cluster = 1, split = 4>
+// CHECK-SAME:      few_rows_schedule = #tile.matmul<rows = 64, columns = 64, depth = 64, threads = 256, vector = 2, stages = 8, roles = 2, cluster = 1, split = 2>
 // CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 256, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 2>
 // The program for more rows comes first, for calls that have them.
 // TILE-LABEL: tile.program @square_kernel(
 // TILE-SAME:      least = {m = 65 : i64}
 // TILE-LABEL: tile.program @square_kernel_few_rows(
 // TILE-NOT:       least
-// TILE-SAME:      programs = {m = 64 : i64, n = 128 : i64}
+// TILE-SAME:      programs = {m = 64 : i64, n = 64 : i64}
 // TILE-LABEL: tile.program @square_kernel_unaligned(
 // TILE-LABEL: func @square(
 // TILE:         tile.launch [@square_kernel, @square_kernel_few_rows, @square_kernel_unaligned]
@@ -20,9 +21,8 @@ func.func @square(%x: tensor<?x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor
   return %0 : tensor<?x4096xf32>
 }
 
-// Narrower tiles are more.
 // CHECK-LABEL: tile.kernel @narrow_kernel(
-// CHECK-SAME:      few_rows_schedule = #tile.matmul<rows = 64, columns = 64, {{.*}}, split = 8>
+// CHECK-SAME:      few_rows_schedule = #tile.matmul<rows = 64, columns = 128, {{.*}}, split = 8>
 func.func @narrow(%x: tensor<?x4096xbf16>, %w: tensor<1024x4096xbf16>) -> tensor<?x1024xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x4096xbf16>, tensor<1024x4096xbf16> -> tensor<?x1024xf32>
   return %0 : tensor<?x1024xf32>
@@ -47,7 +47,7 @@ func.func @batch(%x: tensor<?x?x256xbf16>, %w: tensor<?x64x256xbf16>) -> tensor<
 // Where there are never more, there is one schedule.
 // CHECK-LABEL: tile.kernel @always_kernel(
 // CHECK-NOT:       few_rows_schedule
-// CHECK-SAME:      schedule = #tile.matmul<rows = 64, {{.*}}, split = 4>
+// CHECK-SAME:      schedule = #tile.matmul<rows = 64, {{.*}}, split = 2>
 func.func @always(%x: tensor<16x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<16x4096xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<16x4096xbf16>, tensor<4096x4096xbf16> -> tensor<16x4096xf32>
   return %0 : tensor<16x4096xf32>
@@ -55,7 +55,7 @@ func.func @always(%x: tensor<16x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tenso
 
 // The gradient of a small weight has few tiles, and long sums.
 // CHECK-LABEL: tile.kernel @gradient_kernel(
-// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 256, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 1, split = 4>
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 128, depth = 64, threads = 384, vector = 2, stages = 6, roles = 2, cluster = 1, split = 2>
 func.func @gradient(%dy: tensor<?x1024xbf16>, %x: tensor<?x1024xbf16>) -> tensor<1024x1024xf32> {
   %0 = tile.dot %dy, %x contract [0, 0] : tensor<?x1024xbf16>, tensor<?x1024xbf16> -> tensor<1024x1024xf32>
   return %0 : tensor<1024x1024xf32>
@@ -63,7 +63,7 @@ func.func @gradient(%dy: tensor<?x1024xbf16>, %x: tensor<?x1024xbf16>) -> tensor
 
 // So has that of a narrow one, whose tiles are no wider.
 // CHECK-LABEL: tile.kernel @narrow_gradient_kernel(
-// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, {{.*}}, split = 4>
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, {{.*}}, split = 2>
 func.func @narrow_gradient(%dy: tensor<?x4096xbf16>, %x: tensor<?x16xbf16>) -> tensor<4096x16xf32> {
   %0 = tile.dot %dy, %x contract [0, 0] : tensor<?x4096xbf16>, tensor<?x16xbf16> -> tensor<4096x16xf32>
   return %0 : tensor<4096x16xf32>

@@ -40,7 +40,8 @@
 // CHECK:               tile.store_box
 // CHECK:             tile.synchronize
 // CHECK:             tile.arrive at %[[STORED]][{{.*}}] cluster published
-func.func @product(%x: tensor<16x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<16x4096xbf16> {
+func.func @product(%x: tensor<16x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<16x4096xbf16>
+    attributes {tile.schedule = #tile.matmul<columns = 128, split = 4>} {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<16x4096xbf16>, tensor<4096x4096xbf16> -> tensor<16x4096xf32>
   %1 = arith.truncf %0 : tensor<16x4096xf32> to tensor<16x4096xbf16>
   return %1 : tensor<16x4096xbf16>
