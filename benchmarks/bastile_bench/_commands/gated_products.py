@@ -4,7 +4,7 @@
 What `bastile.apply(..., linear=True)` decides by: "kept" is one kernel that also writes
 the gate and up for a backward, "alone" one that writes the result alone, "apart" the
 products by PyTorch (cuBLAS) and the activation in Bastile's kernel. The lines that are
-printed last are those of `FIGURES` in python/bastile/_patching/product_sizes.py.
+printed last are those of `FIGURES` in python/bastile/_patching/products/sizes.py.
 
 "step" is a forward and its backward, with gradients of rows and weights: "step, one" is
 what a patched model runs with linear=True, "step, apart" what it runs without it, "step,
@@ -111,7 +111,8 @@ def _calls(device, size, dtype):
     """By name, what is measured."""
     import torch
     from bastile import ops
-    from bastile._patching import activations, gated_products, projections
+    from bastile._patching import activations
+    from bastile._patching.products import gated_products, projections
 
     count, columns, depth = size
     generator = torch.Generator(device).manual_seed(0)

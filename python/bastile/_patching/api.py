@@ -273,7 +273,8 @@ def _list_of(sources, in_force):
 
 def _list_of_model(model):
     _import_replacements()
-    from bastile._patching import gated_products, model_types
+    from bastile._patching import model_types
+    from bastile._patching.products import gated_products
 
     sources = model_types.of_classes(type(x) for x in model.modules())
     in_force = [*registry.in_place(), *registry.in_place(model)]

@@ -6,7 +6,7 @@ import bastile
 import pytest
 import tiny_models
 import torch
-from bastile._patching import gated
+from bastile._patching.products import gated
 from torch.utils.checkpoint import checkpoint
 
 WIDTHS = 64, 96

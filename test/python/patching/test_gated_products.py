@@ -10,7 +10,7 @@ import pytest
 import tiny_models
 import torch
 from bastile._formulas import activations as kernels
-from bastile._patching import gated, gated_products, product_sizes
+from bastile._patching.products import gated, gated_products, sizes
 from torch.utils.checkpoint import checkpoint
 
 #: Separate weights, GELU, one weight for both, and biases.
@@ -34,7 +34,7 @@ def taken(monkeypatch):
         return original(*operands)
 
     monkeypatch.setattr(gated_products, "_TYPES", (torch.float32, torch.bfloat16))
-    monkeypatch.setattr(product_sizes, "least_rows_on", lambda *sizes: 1)
+    monkeypatch.setattr(sizes, "least_rows_on", lambda *sizes: 1)
     monkeypatch.setattr(gated_products, "project", project)
     return calls
 
@@ -343,7 +343,7 @@ def test_asking(taken):
 
 
 def test_the_measured_sizes(monkeypatch):
-    figure, hopper = product_sizes.Figure, (9, 0)
+    figure, hopper = sizes.Figure, (9, 0)
     figures = (
         figure(8192, 3072, 1024, 172, 150, 248),
         figure(2048, 3072, 1024, 50, 45, 60),
@@ -353,22 +353,22 @@ def test_the_measured_sizes(monkeypatch):
         # And slower in a backward's forward alone.
         figure(8192, 3072, 8192, 990, 900, 980),
     )
-    monkeypatch.setattr(product_sizes, "FIGURES", {hopper: figures})
-    product_sizes.least_rows.cache_clear()
+    monkeypatch.setattr(sizes, "FIGURES", {hopper: figures})
+    sizes.least_rows.cache_clear()
 
     def least(columns, depth, capability=hopper):
-        return product_sizes.least_rows(capability, columns, depth)
+        return sizes.least_rows(capability, columns, depth)
 
     assert least(3072, 1024) == least(1536, 512) == least(20000, 2048) == 2048
     assert least(3072, 4096) is None and least(3072, 8192) is None
     assert least(1528, 1024) is None and least(3072, 504) is None
     assert least(3076, 1024) is None and least(3072, 1028) is None
     assert least(3072, 1024, (10, 0)) is None
-    monkeypatch.setattr(product_sizes, "capability", lambda device: hopper)
+    monkeypatch.setattr(sizes, "capability", lambda device: hopper)
     device = torch.device("cpu")
-    assert product_sizes.is_faster(device, 2048, 3072, 1024)
-    assert not product_sizes.is_faster(device, 2047, 3072, 1024)
-    product_sizes.least_rows.cache_clear()
+    assert sizes.is_faster(device, 2048, 3072, 1024)
+    assert not sizes.is_faster(device, 2047, 3072, 1024)
+    sizes.least_rows.cache_clear()
 
 
 def test_types_and_devices(monkeypatch):
@@ -376,7 +376,7 @@ def test_types_and_devices(monkeypatch):
     layers = [torch.nn.Linear(1024, 3072, device="meta", dtype=torch.bfloat16)] * 2
     x = torch.empty(8192, 1024, device="meta", dtype=torch.bfloat16)
     assert not gated_products._takes(x, layers)
-    monkeypatch.setattr(product_sizes, "capability", lambda device: (9, 0))
+    monkeypatch.setattr(sizes, "capability", lambda device: (9, 0))
     assert gated_products._takes(x, layers)
     assert not gated_products._takes(x[1:], layers)
     assert not gated_products._takes(x.float(), layers)

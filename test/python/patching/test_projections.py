@@ -8,7 +8,7 @@ import bastile
 import pytest
 import tiny_models
 import torch
-from bastile._patching import projections
+from bastile._patching.products import projections
 from torch.utils.checkpoint import checkpoint
 
 LENGTH, WIDTHS = 16, (24, 8, 8)

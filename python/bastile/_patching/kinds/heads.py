@@ -9,10 +9,11 @@ import types
 import torch
 
 from bastile._formulas.norms import norm_rope
-from bastile._patching import code, kind, probes, projections, table
+from bastile._patching import code, kind, probes, table
 from bastile._patching.fused import norms, projecting, rewriting
 from bastile._patching.kinds import rotations
 from bastile._patching.kinds.norms import of_module
+from bastile._patching.products import projections
 
 _HELPER = "bastile_norm_rope"
 #: The sizes of what a forward is run on: sequences, tokens, heads, length of a head.

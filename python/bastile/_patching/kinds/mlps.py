@@ -6,16 +6,8 @@ import types
 
 import torch
 
-from bastile._patching import (
-    activations,
-    code,
-    gated,
-    gated_products,
-    kind,
-    probes,
-    projections,
-    table,
-)
+from bastile._patching import activations, code, kind, probes, table
+from bastile._patching.products import gated, gated_products, projections
 
 #: By name, the activations that a forward may call as functions.
 _FUNCTIONS = {

@@ -3,7 +3,7 @@
 
 Products write the gate and up to memory for the activation to read them. One kernel
 computes the activation of what it has summed, where that is measured to be faster
-(`product_sizes`); while gradients are recorded, it writes the gate and up as well. The
+(`sizes`); while gradients are recorded, it writes the gate and up as well. The
 backward is the one that there is without it: the kernel of the activation's gradients,
 and PyTorch's products of these.
 """
@@ -11,7 +11,8 @@ and PyTorch's products of these.
 import torch
 
 from bastile._compiler import capture
-from bastile._patching import gated, modules, product_sizes, projections
+from bastile._patching import modules
+from bastile._patching.products import gated, projections, sizes
 from bastile._torch import autograd
 
 #: The method that a class or a module of MLPs has where this is asked for.
@@ -48,7 +49,7 @@ def _takes(x, layers):
         dtype in _TYPES
         and isinstance(weight, torch.Tensor)
         and weight.shape[1:] == (size,)
-        and product_sizes.is_faster(x.device, x.numel() // size, _columns(layers), size)
+        and sizes.is_faster(x.device, x.numel() // size, _columns(layers), size)
         and type(x) is torch.Tensor
         and x.dim() > 1
         and not torch._C._are_functorch_transforms_active()
@@ -170,7 +171,7 @@ def _reason(layers, found):
             return f"{name} {why}"
     weight, columns = layers[0].weight, _columns(layers)
     depth = weight.shape[1]
-    if product_sizes.least_rows_on(weight.device, columns, depth) is None:
+    if sizes.least_rows_on(weight.device, columns, depth) is None:
         return (
             f"one kernel is not measured to be faster on {weight.device} for {columns} "
             f"columns of {depth} elements"
