@@ -102,6 +102,7 @@ def run_all(loss, kind, x, t, target_type="i64", weights=None, *arguments):
     return dict(zip(RESULTS, got))
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("weighted", (False, True))
 @pytest.mark.parametrize("name", SETTINGS)
 def test_float64(name, weighted):
@@ -139,6 +140,7 @@ OTHER = [
 ]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name,kind,target_type,length,rows", SMALL + OTHER)
 def test_backward(name, kind, target_type, length, rows):
     """The gradient later, of the loss and of lse."""
@@ -179,6 +181,7 @@ def test_in_place(kind, length):
     assert_within(kind, got, *loss.backward(1.0, x, t), "gradient")
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("weighted", (False, True))
 @pytest.mark.parametrize("reduction", ("mean", "sum", "none"))
 def test_all_ignored(reduction, weighted):
@@ -196,6 +199,7 @@ def test_all_ignored(reduction, weighted):
     assert not floats.decode("bf16", got).any()
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("target_type", ("i32", "i64"))
 @pytest.mark.parametrize("reduction", ("mean", "sum", "none"))
 def test_invalid_targets(reduction, target_type):

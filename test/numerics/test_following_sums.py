@@ -349,6 +349,7 @@ def count_sweeps(source, schedule):
     return first.count("scf.for") - ("persistent" in schedule)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_sums(formula):
     lines, sweeps = FORMULAS[formula]
@@ -364,6 +365,7 @@ def test_sums(formula):
         assert done.returncode == 0, done.stderr + done.stdout
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("formula", ("weighted", "quotient", "lse", "sink", "masked"))
 def test_gradients(formula):
     """The gradients together with the value, and those of the backward alone."""

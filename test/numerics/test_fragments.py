@@ -160,6 +160,7 @@ def test_tiles_in_registers(m, n, rows, warps):
     assert np.array_equal(w, v)
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("kind,bytes", (("f32", 4), ("bf16", 2), ("i8", 1)))
 @pytest.mark.parametrize("swizzle", (32, 64, 128))
 def test_kept_tiles(kind, bytes, swizzle):
@@ -295,6 +296,7 @@ def test_products(kind, swizzle, left, right):
     assert (np.abs(y - (1.5 + 2 * a @ b.T)) <= unit_of_sums(kind) * size).all()
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("kind", ("bf16", "f16", *floats.SMALL))
 @pytest.mark.parametrize("swizzle", (32, 64, 128))
 def test_products_of_warps(kind, swizzle):
@@ -352,6 +354,7 @@ def blocked(rows, columns, kind, vector, thread_rows, thread_columns):
     )
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("kind", ("f32", "bf16"))
 @pytest.mark.parametrize(
     "rows,columns,warps,deal",

@@ -134,7 +134,7 @@ def run_case(
     check(source, operands, expected, bound, *where, kind=kind, **options)
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("where", [HOPPER, AMPERE], ids=["hopper", "ampere"])
 @pytest.mark.parametrize("level", [3000, -3000])
 def test_scores_far_from_zero(level, where):
@@ -142,6 +142,7 @@ def test_scores_far_from_zero(level, where):
     run_case(where, 0.88, level, 2)
 
 
+@pytest.mark.long
 def test_spread_of_scores():
     """Scores from -3000 to 3000: most powers are 0. Gradients of scores are differences
     of numbers that are nearly the same."""
@@ -162,6 +163,7 @@ def test_rows_that_see_nothing(where):
     run_case(where, 0.5, 100, 4, seen=MASKED)
 
 
+@pytest.mark.long
 def test_half_precision():
     run_case(AMPERE, 0.125, 500, 40, kind="f16", bound=2e-3)
 

@@ -61,7 +61,7 @@ def check_everywhere(source, rows, *arguments):
         check(source, f"--rows={rows}", "--emulate", *arguments)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("rows, n, k, place", CASES)
 @pytest.mark.parametrize("element", ["f8E4M3FN", "f8E5M2"])
 def test_scaled_products(element, rows, n, k, place):
@@ -69,7 +69,7 @@ def test_scaled_products(element, rows, n, k, place):
     check_everywhere(source, rows, *place, "--grad")
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("rows, n, k, place", CASES)
 @pytest.mark.parametrize("element", ["f8E4M3FN", "f8E5M2"])
 def test_rounding_behind_products(element, rows, n, k, place):
@@ -77,7 +77,7 @@ def test_rounding_behind_products(element, rows, n, k, place):
     check_everywhere(SCALED.format(e="bf16", o=element, n=n, k=k), rows, *place)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("rows, n, k, place", CASES)
 @pytest.mark.parametrize("form, element", [("e4m3", "f8E4M3FN"), ("e5m2", "f8E5M2")])
 def test_quantized_products(form, element, rows, n, k, place):
@@ -85,7 +85,7 @@ def test_quantized_products(form, element, rows, n, k, place):
     check_everywhere(source, rows, *place)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("rows, n, k, place", CASES)
 def test_products_of_what_is_quantized(rows, n, k, place):
     check_everywhere(BETWEEN.format(n=n, k=k), rows, *place)

@@ -55,6 +55,7 @@ def check_product(m, n, k, *arguments):
     assert parts.max(initial=0) <= 1
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "m,n,k",
     (
@@ -74,6 +75,7 @@ def test_product(m, n, k):
     check_product(m, n, k)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "m,n,k,gap",
     (
@@ -89,6 +91,7 @@ def test_product_of_rows_that_lie_apart(m, n, k, gap):
 
 # Rows and addresses that copies of 16 bytes cannot take, first with elements in
 # pairs and then one by one.
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "m,n,k,arguments",
     (
@@ -132,6 +135,7 @@ def check_gated_product(m, n, k, *arguments):
     assert (np.abs(result - expected) <= fair).all()
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "m,n,k",
     (
@@ -148,6 +152,7 @@ def test_gated_product(m, n, k):
     check_gated_product(m, n, k)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "m,n,k,arguments",
     (
@@ -183,6 +188,7 @@ def check_split_product(m, n, k, part, *arguments):
     assert (np.abs(result - x @ w.T) <= (k + 1) * 2.0**-23 * size).all()
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "m,n,k,part",
     (
@@ -210,6 +216,7 @@ def test_split_product_of_any_alignment(k, arguments):
     check_split_product(130, 37, k, 128, *arguments)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.skipif(target() != "host", reason="other GPUs do not run this one's code")
 @pytest.mark.parametrize("m,n,k", ((130, 257, 136), (5, 3, 520), (4, 8, 0)))
 def test_split_product_on_other_gpus(m, n, k):
@@ -286,6 +293,7 @@ def check_flash(batch, heads, groups, queries, keys, size, *arguments):
     assert errors.max(initial=0) <= 2e-6 * largest
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("size", (64, 128))
 @pytest.mark.parametrize(
     "batch,heads,groups,queries,keys",
@@ -309,6 +317,7 @@ def test_flash_of_rows_that_lie_apart():
     check_flash(1, 2, 1, 70, 130, 64, "--gap=8", "--offset=8")
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("size", (64, 128))
 @pytest.mark.parametrize("arguments", (("--gap=2", "--offset=4"), ("--offset=1",)))
 def test_flash_of_any_alignment(size, arguments):

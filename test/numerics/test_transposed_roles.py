@@ -92,7 +92,7 @@ def check_roles(source, *arguments):
     check(source, "--grad", *arguments, *HOPPER)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("size", [64, 80, 128, 256])
 def test_sizes_of_heads(size, masked):
@@ -100,7 +100,7 @@ def test_sizes_of_heads(size, masked):
     check_roles(attention(size, masked=masked), *shapes((139, size), (133, size)))
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("lengths", [(1, 9), (9, 1), (201, 5), (64, 128)])
 def test_lengths(lengths):
     queries, keys = lengths
@@ -108,6 +108,7 @@ def test_lengths(lengths):
     check_roles(source, *shapes((2, queries, 64), (2, keys, 64)))
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("masked", [False, True])
 def test_heads_that_share_keys(masked):
     """Programs add up the products of all heads of a group."""
@@ -116,7 +117,7 @@ def test_heads_that_share_keys(masked):
     check_roles(source, *shapes((2, 2, 3, 70, 64), (2, 2, 1, 133, 64)))
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(
     "options", [{"capped": True}, {"between": "sink"}, {"capped": True, "masked": True}]
 )
@@ -125,6 +126,7 @@ def test_formulas(options):
     check_roles(source, *shapes((2, 71, 64), (2, 139, 64)))
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("place", ["--gap=3", "--offset=1"])
 def test_operands_that_boxes_do_not_take(place):
     """They have the program whose threads copy and multiply."""
@@ -139,7 +141,7 @@ def test_rows_that_boxes_do_not_take():
     check(source, "--grad", *shapes((71, 60), (139, 60)), *HOPPER)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(
     "schedule",
     ["depth = 16", "depth = 48", "rows = 64", "stages = 3", "columns = 80, depth = 32"],
@@ -150,6 +152,7 @@ def test_schedules(schedule):
     check(source, "--grad", *shapes((171, 64), (133, 64)), pinned, *HOPPER)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("place", [(), ("--gap=3",)])
 def test_numbers_of_rows(place):
     """Statistics that lie behind each other in memory, and such that do not."""

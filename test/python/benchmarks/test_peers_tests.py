@@ -90,6 +90,7 @@ def outcomes(folder):
     }
 
 
+@pytest.mark.long
 def test_a_run_of_quacks_tests(tmp_path):
     others = ("layernorm", "softmax", "rotary", "cross_entropy")
     files = {"quack/rmsnorm": SOURCE, "tests/test_rmsnorm": TESTS}
@@ -179,6 +180,7 @@ LIGER_TESTS = """
 """
 
 
+@pytest.mark.long
 def test_a_run_of_ligers_tests(tmp_path):
     pytest.importorskip("transformers")
     package = "src/liger_kernel/"

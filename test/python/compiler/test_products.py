@@ -41,7 +41,7 @@ def compare(result, expected, dtype):
     assert error < TOLERANCES[dtype]
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize(
     "function, shapes",
@@ -68,7 +68,7 @@ def test_against_torch(function, shapes, dtype):
     check(bastile.compile(function), function, dtype, *shapes)
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize(
     "function, shapes",
@@ -151,6 +151,7 @@ def gated_torch(x, g, u, d):
     return (torch.nn.functional.silu(x @ g.mT) * (x @ u.mT)) @ d.mT + x
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("dtype", TOLERANCES)
 def test_gated_mlp(dtype):
     function = bastile.compile(gated)
@@ -159,6 +160,7 @@ def test_gated_mlp(dtype):
         check(function, gated_torch, dtype, *shapes)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("dtype", TOLERANCES)
 def test_packed_gates(dtype):
     """Pieces of a product, and rows put together that are multiplied."""
@@ -176,7 +178,7 @@ def test_packed_gates(dtype):
     check(bastile.compile(packed), expected, dtype, (5, 16), (48, 16), (8, 48))
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("is_transposed", [False, True])
 @pytest.mark.parametrize("dtype", TOLERANCES)

@@ -231,7 +231,7 @@ def test_values_and_gradients(name, dtype):
 IN_MEMORY = {"biased", "normalized", "mixed", "of_places"}
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("name", FORMULAS)
 def test_what_kernels_leave(name):
     """No kernel leaves anything for each query and key, forward or backward."""
@@ -250,6 +250,7 @@ def test_what_kernels_leave(name):
         assert left == ["tensor<?x?x?x129xf32>", "tensor<1x?x?x129xbf16>"]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("lengths", [(140, 129), (9, 7)])
 def test_queries_beyond_the_keys(lengths):
     """What the mask shows behind the last key is no key."""
@@ -269,6 +270,7 @@ def windowed_beyond(q, k, v):
     return powers @ v / torch.where(total > 0, total, 1)
 
 
+@pytest.mark.long
 def test_rows_that_begin_late():
     """As long as a row has seen no key, its powers are relative to 0, and later to a
     maximum far below."""
@@ -289,6 +291,7 @@ def test_rows_that_begin_late():
     torch.testing.assert_close(result.double(), expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.long
 def test_gradient_of_a_slope():
     """The loop over keys that adds up the gradient of queries adds up that of a number
     for each head as well."""
@@ -347,6 +350,7 @@ def test_a_single_query_or_key(lengths):
     check(bastile.compile(full), full_torch, torch.float32, shapes)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "sizes", [(64, 64, 1), (80, 24, 3), (16, 128, 1), (128, 256, 1)]
 )
@@ -366,6 +370,7 @@ def test_one_kernel_for_all_lengths():
     assert len(function.kernels) == 1
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("fill", [-math.inf, math.inf, math.nan])
 def test_rows_of_special_values(fill):
     """Powers of infinities and NaN are as the formula has them."""
@@ -388,6 +393,7 @@ def test_no_keys():
     assert result.shape == (1, 1, 6, 64) and (result == 0).all()
 
 
+@pytest.mark.long
 def test_dropout_drops_the_same_powers_again():
     def formula(q, k, v):
         return F.dropout(F.softmax(scores(q, k)), 0.4, 5) @ v

@@ -116,7 +116,7 @@ def compare(problem, teacher, beta, how=None, **options):
         assert distance(one.grad, other.grad) < limit
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("beta", [0, 0.3, 1])
@@ -128,7 +128,7 @@ def test_types(dtype, beta, reduction, budget, device):
     compare(problem, teacher, beta, how, reduction=reduction)
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize(
     "options",
@@ -154,6 +154,7 @@ def test_options(beta, options, reduction):
     compare(problem, teacher, beta, how, reduction=reduction, **options)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("budget", BUDGETS.values())
 def test_logits_of_a_teacher(budget, beta):
@@ -168,6 +169,7 @@ def test_logits_of_a_teacher(budget, beta):
         assert distance(x.grad, y.grad) < 1e-13
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("from_logits", [False, True])
 @pytest.mark.parametrize("beta", [0, 0.3, 1])
 def test_a_teacher_of_another_type(beta, from_logits):
@@ -190,6 +192,7 @@ def test_a_divisor(items):
     assert distance(problem.weight.grad, plain.weight.grad) < 1e-13
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("budget", BUDGETS.values())
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 def test_entropy_of_the_student(reduction, budget):
@@ -222,6 +225,7 @@ def test_a_student_that_is_its_teacher(beta):
     assert problem.weight.grad.abs().max() < 1e-5
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("beta", BETAS)
 def test_far_apart(beta):
     """Probabilities that float32 has no numbers for."""
@@ -240,6 +244,7 @@ def test_far_apart(beta):
         torch.testing.assert_close(one.grad.double(), other.grad, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("beta", BETAS)
 def test_classes_that_cannot_occur(beta):
     """As in a vocabulary that is padded, of the student and of its teacher."""
@@ -304,7 +309,7 @@ def test_leading_dimensions():
     assert problem.hidden.grad.shape == problem.hidden.shape
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("frozen", [0, 1, 2, (0, 1), (0, 2), (1, 2)])
 def test_only_the_gradients_that_are_wanted(frozen, reduction):
@@ -325,6 +330,7 @@ def test_only_the_gradients_that_are_wanted(frozen, reduction):
     assert all(x.grad is None for x in vars(teacher).values())
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("beta", [0, 0.3, 1])
 def test_gradcheck(beta, reduction):

@@ -71,7 +71,7 @@ def make_inputs(kind):
 KINDS = ["plain", "padded", "packed"]
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MODELS)
 def test_by_its_name(name, kind, runs):
@@ -106,7 +106,7 @@ def test_generation(name, runs):
     assert len(runs) == 2 * 6 * len(cases)
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", EAGER)
 def test_in_the_place_of_attention_that_is_written_out(name, kind, runs):
@@ -140,7 +140,7 @@ def test_layers_that_ask_whether_a_mask_is_a_tensor_keep_their_attention(runs):
         model(**inputs, use_cache=False)
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["gemma3", "llama"])
 def test_in_the_place_of_pytorchs_attention(name, kind, runs):
@@ -184,6 +184,7 @@ def test_another_word_is_refused():
         bastile.apply("llama", attention="sdpa")
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("name", EAGER)
 def test_weights_of_attention_are_the_models_own(name, runs):
     model = tiny_models.make(name, **MODELS[name])
@@ -205,6 +206,7 @@ def test_checkpoints(use_reentrant, runs):
     assert len(runs) == 4
 
 
+@pytest.mark.long
 def test_dropout_in_training():
     options = {"attention_dropout": 0.5, "attn_implementation": "bastile"}
     bastile.register_attention()
@@ -226,6 +228,7 @@ def test_compiled_in_one_graph():
     assert calls.count("attention") == 2
 
 
+@pytest.mark.long
 def test_masks_that_are_tensors():
     bastile.register_attention()
     model = tiny_models.make("llama", attn_implementation="bastile")

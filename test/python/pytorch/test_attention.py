@@ -53,6 +53,7 @@ def check_case(queries, keys, named, written, others=()):
     )
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("lengths", LENGTHS)
 def test_causal(lengths):
     position, place = places(*lengths)
@@ -73,6 +74,7 @@ def test_windows(lengths, window):
     check_case(*lengths, {"window": window}, {"seen": seen})
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("offset", [0, 2, torch.tensor(2)])
 def test_positions_of_queries(offset):
     position, place = places(5, 9, offset)
@@ -85,6 +87,7 @@ def test_scale_and_soft_cap():
     check_case(7, 9, named, named)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("masked", [False, True])
 def test_sinks(masked):
     sinks = torch.randn(6, dtype=torch.float64, requires_grad=True)
@@ -94,6 +97,7 @@ def test_sinks(masked):
     check_case(9, 5, named, {"seen": seen, "sinks": sinks}, [sinks])
 
 
+@pytest.mark.long
 def test_sinks_of_minus_infinity_take_nothing():
     sinks = torch.full((6,), -torch.inf, dtype=torch.float64)
     position, place = places(9, 5)
@@ -104,20 +108,21 @@ def test_sinks_of_minus_infinity_take_nothing():
 SHAPES = [(2, 6, 7, 9), (1, 6, 7, 9), (7, 9), (2, 1, 1, 9), (2, 6, 7, 1)]
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_masks(shape):
     mask = torch.rand(shape, generator=torch.Generator().manual_seed(2)) < 0.6
     check_case(7, 9, {"mask": mask}, {"seen": mask})
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_biases(shape):
     bias = torch.randn(shape, dtype=torch.float64, requires_grad=True)
     check_case(7, 9, {"bias": bias}, {"bias": bias}, [bias])
 
 
+@pytest.mark.long
 def test_biases_of_minus_infinity():
     bias = torch.zeros(7, 9, dtype=torch.float64)
     bias[2] = bias[3, 4:] = -torch.inf
@@ -130,6 +135,7 @@ def test_padded_keys():
     check_case(7, 9, {"key_mask": mask}, {"seen": mask[:, None, None]})
 
 
+@pytest.mark.long
 def test_slopes_of_distances():
     slopes = torch.rand(6, dtype=torch.float64, requires_grad=True)
     position, place = places(5, 9)
@@ -147,6 +153,7 @@ def test_documents():
     check_case(9, 9, {"causal": True, "documents": DOCUMENTS}, written)
 
 
+@pytest.mark.long
 def test_documents_of_queries_and_keys():
     pair = DOCUMENTS[:, 2:7], DOCUMENTS
     alike = (pair[0][:, :, None] == pair[1][:, None, :])[:, None]
@@ -186,6 +193,7 @@ def test_ranges_of_equal_numbers(most):
             assert (others[..., 0] == 0)[is_run].all()
 
 
+@pytest.mark.long
 def test_positions_that_start_anew():
     positions = torch.tensor([[0, 1, 2, 0, 1, 0, 1, 2, 3], [7, 0, 1, 2, 3, 4, 0, 1, 0]])
     alike = (DOCUMENTS[:, :, None] == DOCUMENTS[:, None, :])[:, None]
@@ -201,6 +209,7 @@ def test_boundaries_of_documents():
     torch.testing.assert_close(result, expected)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("p", [0.4, 1.0])
 def test_dropout(p):
     heads = make_heads(7, 9)
@@ -218,6 +227,7 @@ def test_dropout(p):
     )
 
 
+@pytest.mark.long
 def test_the_generator_draws_what_is_dropped():
     heads = make_heads(7, 9)
     torch.manual_seed(1)
@@ -264,6 +274,7 @@ def test_types(dtype, lengths):
     )
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("key_heads", [1, 2, 6])
 def test_heads_that_share_keys(key_heads):
     heads = make_heads(7, 9, key_heads=key_heads, sizes=(24, 40))
@@ -313,6 +324,7 @@ def count_launches(heads, named):
     return len(json.loads(text)["functions"][0]["launches"])
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "named",
     [

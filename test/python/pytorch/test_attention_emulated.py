@@ -91,6 +91,7 @@ def emulate(folder, function, given, outputs):
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", CASES)
 def test_forward_and_backward(name, tmp_path):
     named = CASES[name]

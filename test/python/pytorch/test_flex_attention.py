@@ -117,6 +117,7 @@ def either_documents(b, h, q, kv):
     return documents(b, h, q, kv) | (APART[b, q] == APART[b, kv])
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "score_mod, captured",
     [
@@ -147,6 +148,7 @@ def test_functions_of_scores(score_mod, captured):
     torch.testing.assert_close(result, weights @ value, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "mask_mod",
     [
@@ -252,6 +254,7 @@ def test_captured_tensors_that_are_too_short():
         flex_attention(*heads, mask_mod=mask, enable_gqa=True)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_compiled_without_a_graph_break(dynamic):
     def step(query, key, value):
