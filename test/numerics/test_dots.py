@@ -106,7 +106,7 @@ def check(source, *arguments):
 PLACES = [(), ("--offset=1",), ("--gap=3",)]
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_products(seed):
     product = Product(seed)
@@ -211,7 +211,7 @@ func.func @f(%x: tensor<?x64xf32>, %w: tensor<64x33xf32>) -> (tensor<?x33xf32>, 
 """
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("options", [(), ("--emulate",)])
 @pytest.mark.parametrize("grad", [(), ("--grad",), ("--value-and-grad",)])
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def make_scheduled(element, contract, output):
     )
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("output", BODIES)
 @pytest.mark.parametrize("contract", [0, 1])
 @pytest.mark.parametrize(

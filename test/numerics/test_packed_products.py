@@ -93,7 +93,7 @@ func.func @f(%x: {x}, %w: {w}, %v: {types["v"]}, %r: {product}) -> ({", ".join(r
         ]
 
 
-@pytest.mark.long(every=7)
+@pytest.mark.long(every=13)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_pieces(seed):
     case = Case(seed)

@@ -36,6 +36,7 @@ def assert_same(first, second):
         assert array.tobytes() == first[name].tobytes(), name
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("seed", range(0, 40, 4))
 def test_same_bits(seed, tmp_path):
     """Neither threads nor another run changes a bit."""
@@ -63,6 +64,7 @@ def walks_rows(graph):
     )
 
 
+@pytest.mark.long
 def test_fewer_rows(tmp_path):
     """A row's result does not depend on the number of other rows."""
     cases = [Case(seed) for seed in range(60)]
@@ -88,6 +90,7 @@ def test_fewer_rows(tmp_path):
             )
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("number", range(0, 60, 10))
 def test_compiles_for_gpu(number):
     """Functions compile to PTX, which the emulator does not need."""

@@ -65,6 +65,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda x: "-".join(x))
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -81,6 +82,7 @@ def test_losses_of_logits(reduction, is_weighted, options, device):
     torch.testing.assert_close(ours.grad.double(), theirs.grad, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda x: "-".join(x))
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -167,6 +169,7 @@ def test_predicted_classes(dtype, device):
     assert loss[2] == 0
 
 
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("options", [{}, {"token_scaling": True, "soft_cap": 3.0}])
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -214,6 +217,7 @@ def test_scaled_z_loss_of_a_linear_layer_in_bfloat16(is_cast, device):
     torch.testing.assert_close(z.double(), penalty, rtol=1e-2, atol=1e-4)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("is_weighted", [False, True])

@@ -55,7 +55,7 @@ def compare(problem, how, **options):
         assert distance(one.grad, other.grad) < limit
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -66,7 +66,7 @@ def test_types(dtype, reduction, budget, recompute, device):
     compare(problem, how, reduction=reduction)
 
 
-@pytest.mark.long(every=7)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize("budget", ["whole", "chunks"])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
@@ -196,7 +196,7 @@ def test_hidden_states_that_are_not_contiguous():
     torch.testing.assert_close(call(problem), straight)
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("frozen", [0, 1, 2, (0, 1), (0, 2), (1, 2)])

@@ -79,12 +79,14 @@ def compare(problem, names=DIFFERENTIABLE, how=None, **options):
         assert distance(one.grad, other.grad) < limit
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("dtype", ERRORS)
 def test_types(dtype, how, device):
     compare(linear_losses.make(dtype, device), how=how)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize(
     "options", [EVERYTHING, *({name: EVERYTHING[name]} for name in EVERYTHING)]
@@ -94,6 +96,7 @@ def test_options(bias, options, how):
     compare(linear_losses.make(bias=bias), how=how, **options)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize(
     "names", [DIFFERENTIABLE[:1], DIFFERENTIABLE[1:2], DIFFERENTIABLE[2:]]
@@ -230,6 +233,7 @@ def test_leading_dimensions_and_strides(device):
     torch.testing.assert_close(call(problem, "log_prob"), flat)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("frozen", [0, 1, 2, (0, 1), (0, 2), (1, 2)])
 @pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
 def test_only_the_gradients_that_are_wanted(how, frozen):

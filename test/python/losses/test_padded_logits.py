@@ -75,6 +75,7 @@ def make(dtype, **options):
     return linear_losses.make(dtype, classes=CLASSES, **options)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("dtype", ERRORS)
 def test_cross_entropy(how, dtype):
@@ -95,6 +96,7 @@ def test_cross_entropy(how, dtype):
     compare_gradients(loss, problem, expected, reference)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("dtype", ERRORS)
 def test_log_probs(how, dtype):
@@ -110,6 +112,7 @@ def test_log_probs(how, dtype):
     compare_gradients(found.sum(), problem, expected.sum(), reference)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("budget", [None, 16 * 136 * 10])
 @pytest.mark.parametrize("dtype", ERRORS)
 def test_divergence(budget, dtype):

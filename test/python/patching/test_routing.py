@@ -186,6 +186,7 @@ def assert_close(results, expected, bound=1e-6):
         assert (own - other).abs().max() <= bound * other.abs().max()
 
 
+@pytest.mark.long(every=3)
 @only_5
 @pytest.mark.parametrize("kind", ["eager", "grouped_mm"])
 @pytest.mark.parametrize("name", MODELS)
@@ -235,6 +236,7 @@ class Calls(TorchDispatchMode):
         return function(*arguments, **(named or {}))
 
 
+@pytest.mark.long(every=3)
 @only_5
 @pytest.mark.parametrize("kind", ["eager", "grouped_mm"])
 @pytest.mark.parametrize("name", MODELS)
@@ -253,6 +255,7 @@ def test_nothing_is_added_row_by_row(name, kind):
         assert not count().keys() & by_row
 
 
+@pytest.mark.long(every=3)
 @only_5
 @pytest.mark.parametrize(
     "backend, name",

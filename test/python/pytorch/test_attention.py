@@ -129,6 +129,7 @@ def test_biases_of_minus_infinity():
     check_case(7, 9, {"bias": bias}, {"bias": bias})
 
 
+@pytest.mark.long
 def test_padded_keys():
     mask = torch.ones(2, 9, dtype=torch.bool)
     mask[0, :4] = mask[1, :] = False
@@ -146,6 +147,7 @@ def test_slopes_of_distances():
 DOCUMENTS = torch.tensor([[0, 0, 0, 1, 1, 2, 2, 2, 2], [5, 4, 4, 4, 4, 4, 3, 3, 1]])
 
 
+@pytest.mark.long
 def test_documents():
     position, place = places(9, 9)
     alike = (DOCUMENTS[:, :, None] == DOCUMENTS[:, None, :])[:, None]
@@ -237,7 +239,7 @@ def test_the_generator_draws_what_is_dropped():
     assert torch.equal(ops.attention(*heads, dropout=0.5), one)
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("name", ["causal", "window", "mask", "key_mask", "bias"])
 def test_rows_that_see_nothing_have_no_gradients(name):
     heads = make_heads(9, 5)
@@ -324,7 +326,7 @@ def count_launches(heads, named):
     return len(json.loads(text)["functions"][0]["launches"])
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize(
     "named",
     [

@@ -31,6 +31,7 @@ def compare(result, expected, dtype):
     assert error <= TOLERANCES[dtype] * expected.norm()
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize(
