@@ -282,6 +282,8 @@ struct MatmulSchedule
                        bool /*isOwn*/, const Target &target) const {
     const MatmulShape shape = MatmulShape::get(kernel);
     const MatmulFields pinned(cast<tile::MatmulAttr>(schedule));
+    const bool isPinned =
+        schedule != Attribute(MatmulFields().getAttr(kernel.getContext()));
     if (!target.isHost() && shape.usesFloat64)
       return kernel.emitError()
              << "float64 is computed on the host only, not on " << target.name;
@@ -295,7 +297,7 @@ struct MatmulSchedule
     if (!complete.isSpecialized())
       return success();
     // A schedule that somebody asks for is for calls of any size.
-    if (pinned == MatmulFields() && hasAnyRows(shape))
+    if (!isPinned && hasAnyRows(shape))
       if (std::optional<MatmulFields> few = chooseForFewRows(shape, target))
         kernel.setFewRowsScheduleAttr(few->getAttr(kernel.getContext()));
     // What copies of boxes do not take, threads do.

@@ -76,7 +76,6 @@ struct MatmulFields {
     return tile::MatmulAttr::get(context, rows, columns, depth, threads, vector,
                                  stages, roles, cluster, split);
   }
-  bool operator==(const MatmulFields &other) const = default;
 
   /// Whether tensor cores multiply parts of both factors in shared memory.
   bool isStaged() const { return stages > 1; }
