@@ -39,7 +39,6 @@ def differentiate(results, operands):
     return torch.autograd.grad(total, operands)
 
 
-@pytest.mark.long(every=2)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_compiled_without_a_graph_break(dynamic):
     compiled = torch.compile(step, fullgraph=True, dynamic=dynamic)
@@ -84,7 +83,6 @@ def test_autocast():
     assert all(x.grad.dtype == torch.float32 for x in heads)
 
 
-@pytest.mark.long(every=2)
 @pytest.mark.parametrize("use_reentrant", [False, True])
 def test_checkpoints_drop_the_same_elements(use_reentrant):
     heads = make_heads(9, 9)
