@@ -22,9 +22,6 @@ using namespace bastile;
 
 namespace {
 
-constexpr auto kClusterMemory =
-    static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster);
-
 Value toInt32(OpBuilder &builder, Location loc, Value index) {
   return arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(),
                                       index);
@@ -110,11 +107,7 @@ struct LowerArrive : public OpConversionPattern<tile::ArriveOp> {
                                      /*relaxed=*/false);
     };
     auto arriveIn = [&](Value block) {
-      Value remote = NVVM::MapaOp::create(
-          rewriter, loc,
-          LLVM::LLVMPointerType::get(getContext(), kClusterMemory), barrier,
-          block);
-      arrive(remote);
+      arrive(mapToBlock(rewriter, loc, barrier, block));
     };
     if (op.getWarps()) {
       synchronizeWarp(rewriter, loc);

@@ -18,6 +18,7 @@
 #include "passes/fragments/FragmentPosition.h"
 #include "passes/fragments/SharedTiles.h"
 #include "passes/pieces/Pieces.h"
+#include "passes/pieces/Scratch.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -46,17 +47,6 @@ SmallVector<Value> loadMatrices(OpBuilder &builder, Location loc, Value address,
   return pieces;
 }
 
-/// `address` in the shared memory of block `block` of the cluster.
-static Value mapToBlock(OpBuilder &builder, Location loc, Value address,
-                        Value block) {
-  constexpr auto memory =
-      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster);
-  return NVVM::MapaOp::create(
-      builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), memory),
-      address,
-      arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), block));
-}
-
 /// Reads a tile of products, the left operand of the next: matrices where
 /// pieces have 4 bytes, otherwise each piece by its thread, as all are that lie
 /// in another block.
@@ -78,7 +68,10 @@ struct TakeFragment : public OpConversionPattern<tile::TakeOp> {
     Value slot = getSlot(rewriter, loc, memory, adaptor.getBuffer().front(),
                          adaptor.getSlot().front());
     if (op.getBlock())
-      slot = mapToBlock(rewriter, loc, slot, adaptor.getBlock().front());
+      slot = mapToBlock(
+          rewriter, loc, slot,
+          arith::IndexCastUIOp::create(rewriter, loc, rewriter.getI32Type(),
+                                       adaptor.getBlock().front()));
     SharedFragment places(rewriter, op, layout, SharedTile(memory), slot);
     const bool isMatrix = isOfMatrices(type) && !op.getBlock();
     SmallVector<Value> pieces;

@@ -69,6 +69,15 @@ Value bastile::getScratchAddress(OpBuilder &builder, Location loc,
                              ValueRange{offset}, LLVM::GEPNoWrapFlags::none);
 }
 
+Value bastile::mapToBlock(OpBuilder &builder, Location loc, Value address,
+                          Value block) {
+  constexpr auto memory =
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster);
+  return NVVM::MapaOp::create(
+      builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), memory),
+      address, block);
+}
+
 Value bastile::countVisits(ConversionPatternRewriter &rewriter, Operation *op) {
   Location loc = op->getLoc();
   auto constant = [&](int64_t value) -> Value {

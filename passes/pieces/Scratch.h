@@ -29,6 +29,10 @@ mlir::Value getScratchAddress(mlir::OpBuilder &builder, mlir::Location loc,
                               mlir::Value scratch, mlir::Type type,
                               mlir::Value index);
 
+/// `address` in the shared memory of block `block`, an i32, of the cluster.
+mlir::Value mapToBlock(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value address, mlir::Value block);
+
 /// Counts, in a variable that LLVM keeps in a register, how often the program
 /// has come to `op`. Returns the number of times before this one, as an i32.
 mlir::Value countVisits(mlir::ConversionPatternRewriter &rewriter,

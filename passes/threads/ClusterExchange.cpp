@@ -18,9 +18,6 @@
 using namespace mlir;
 using namespace bastile;
 
-static constexpr auto kClusterMemory =
-    static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster);
-
 ClusterExchange::ClusterExchange(ConversionPatternRewriter &rewriter,
                                  Operation *op, Type type, int64_t slots,
                                  int64_t blocks)
@@ -102,11 +99,8 @@ void ClusterExchange::send(ValueRange values, ValueRange indices, Value lane) {
   Value block = arith::IndexCastUIOp::create(
       rewriter, loc, rewriter.getI32Type(),
       arith::MinUIOp::create(rewriter, loc, lane, last).getResult());
-  auto map = [&](Value address) -> Value {
-    return NVVM::MapaOp::create(
-        rewriter, loc,
-        LLVM::LLVMPointerType::get(rewriter.getContext(), kClusterMemory),
-        address, block);
+  auto map = [&](Value address) {
+    return mapToBlock(rewriter, loc, address, block);
   };
   Value barrier = map(getElement(barriers, rewriter.getI64Type(), place));
   Value remote = map(
