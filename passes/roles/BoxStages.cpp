@@ -16,18 +16,13 @@ using namespace bastile;
 
 BoxStages::BoxStages(ProgramFrame &frame, ArrayRef<unsigned> factors,
                      int64_t stages, Value rank, int64_t offset)
-    : frame(frame), builder(frame.builder), stages(stages) {
+    : frame(frame), builder(frame.builder), ring(frame.builder, stages) {
   for (unsigned operand : factors)
     addFactor(operand, rank, offset);
-  auto makeBarriers = [&](int64_t arrivals) -> Value {
-    return tile::MakeBarriersOp::create(
-        builder, tile::BarriersType::get(builder.getContext(), stages),
-        builder.getI64IntegerAttr(arrivals));
-  };
   // A stage is full once the thread that copies has arrived and all bytes have
   // come, and empty once the warpgroups of all blocks have read it.
-  full = makeBarriers(1);
-  empty = makeBarriers(getReaders(frame.schedule));
+  full = ring.makeBarriers(1);
+  empty = ring.makeBarriers(getReaders(frame.schedule));
 }
 
 void BoxStages::addFactor(unsigned operand, Value rank, int64_t offset) {
@@ -37,8 +32,9 @@ void BoxStages::addFactor(unsigned operand, Value rank, int64_t offset) {
     return;
   const Operand &own = frame.operands.getAll()[operand];
   const BoxShape shape = getFactorTile(own, frame.extents);
-  MemRefType type = getSlotsType(builder.getContext(), stages, shape.rows,
-                                 shape.columns, own.type.getElementType());
+  MemRefType type =
+      getSlotsType(builder.getContext(), ring.getSlots(), shape.rows,
+                   shape.columns, own.type.getElementType());
   Value slots = tile::BufferOp::create(
       builder, type, builder.getI64IntegerAttr(offset + getBytes()));
   Value firstRow;
@@ -54,25 +50,12 @@ void BoxStages::addFactor(unsigned operand, Value rank, int64_t offset) {
   stageBytes += shape.rows * shape.columns * getElementBytes(own.type);
 }
 
-Value BoxStages::getSlot(Value number) {
-  return arith::RemUIOp::create(builder, number, constant(stages));
-}
-
-/// The parity of the phase `ahead` phases behind that in which the stage of
-/// copy `number` is filled.
-Value BoxStages::getParity(Value number, int64_t ahead) {
-  Value round = arith::DivUIOp::create(builder, number, constant(stages));
-  if (ahead)
-    round = arith::AddIOp::create(builder, round, constant(ahead));
-  return arith::RemUIOp::create(builder, round, constant(2));
-}
-
 void BoxStages::copy(Value number) {
-  Value slot = getSlot(number);
+  Value slot = ring.getSlot(number);
   // Ahead of the first round this returns at once: the phase before a barrier's
   // first one counts as ended.
   tile::AwaitOp::create(builder, TypeRange(), empty, slot,
-                        getParity(number, /*ahead=*/1), ValueRange(),
+                        ring.getParity(number, /*ahead=*/1), ValueRange(),
                         /*cluster=*/false);
   tile::ExpectOp::create(builder, builder.getI64IntegerAttr(stageBytes), full,
                          slot);
@@ -97,8 +80,8 @@ void BoxStages::await(Value number) {
     slots.push_back(factor.slots);
     types.push_back(factor.type);
   }
-  auto await = tile::AwaitOp::create(builder, types, full, getSlot(number),
-                                     getParity(number, /*ahead=*/0), slots,
+  auto await = tile::AwaitOp::create(builder, types, full, ring.getSlot(number),
+                                     ring.getParity(number, /*ahead=*/0), slots,
                                      /*cluster=*/false);
   for (auto [factor, tile] : llvm::zip_equal(factors, await.getTiles()))
     factor.tile = tile;
@@ -112,7 +95,7 @@ Value BoxStages::getTile(unsigned operand) const {
 }
 
 void BoxStages::release(Value number) {
-  tile::ArriveOp::create(builder, empty, getSlot(number),
+  tile::ArriveOp::create(builder, empty, ring.getSlot(number),
                          /*cluster=*/frame.schedule.getRowBlocks() > 1,
                          /*published=*/false, /*warps=*/false);
 }

@@ -15,6 +15,7 @@
 #define BASTILE_PASSES_ROLES_BOXSTAGES_H
 
 #include "passes/products/ProgramFrame.h"
+#include "passes/roles/SlotRing.h"
 
 namespace bastile {
 
@@ -27,7 +28,7 @@ public:
   BoxStages(ProgramFrame &frame, llvm::ArrayRef<unsigned> factors,
             int64_t stages, mlir::Value rank, int64_t offset);
   /// The bytes of all slots.
-  int64_t getBytes() const { return stages * stageBytes; }
+  int64_t getBytes() const { return ring.getSlots() * stageBytes; }
   /// The warpgroups of the cluster, all of which read what a block copies.
   static int64_t getReaders(tile::MatmulAttr schedule) {
     return schedule.getDotWarps() / 4 * schedule.getRowBlocks();
@@ -54,12 +55,10 @@ private:
   };
   mlir::Value constant(int64_t value) { return frame.constant(value); }
   void addFactor(unsigned operand, mlir::Value rank, int64_t offset);
-  mlir::Value getSlot(mlir::Value number);
-  mlir::Value getParity(mlir::Value number, int64_t ahead);
 
   ProgramFrame &frame;
   mlir::ImplicitLocOpBuilder &builder;
-  const int64_t stages;
+  const SlotRing ring;
   llvm::SmallVector<Factor> factors;
   mlir::Value full, empty;
   int64_t stageBytes = 0;

@@ -7,7 +7,7 @@
 #ifndef BASTILE_PASSES_ROLES_TILENUMBERS_H
 #define BASTILE_PASSES_ROLES_TILENUMBERS_H
 
-#include "dialect/Tile.h"
+#include "passes/roles/SlotRing.h"
 
 namespace bastile {
 
@@ -31,12 +31,11 @@ public:
   void release(mlir::Value turn);
 
 private:
-  mlir::Value getSlot(mlir::Value turn);
-  mlir::Value getParity(mlir::Value turn, int64_t ahead);
   void arrive(mlir::Value barriers, mlir::Value slot, bool isOfWarps);
 
   mlir::ImplicitLocOpBuilder &builder;
   const int64_t count;
+  const SlotRing ring;
   mlir::Value numbers, full, empty;
 };
 
