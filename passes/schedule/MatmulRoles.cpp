@@ -24,8 +24,8 @@ static constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
 /// not have the time for their additions while another one multiplies.
 static constexpr int64_t kMostSmallDepth = 128;
 
-/// As many products share the sums of a warpgroup.
-static constexpr int64_t kMostDots = 4;
+/// As many blocks sum parts of the same tile.
+static constexpr int64_t kMostSplit = 8;
 
 //===----------------------------------------------------------------------===//
 // Which kernels
@@ -225,10 +225,10 @@ struct Tiling {
 /// How many blocks may sum parts of a product over `length` elements: each has
 /// a few steps, so that it is worth adding up the sums.
 static int64_t getMostSplit(int64_t length, int64_t depth) {
-  constexpr int64_t most = 8, steps = 4;
+  constexpr int64_t steps = 4;
   if (ShapedType::isDynamic(length))
-    return most;
-  return std::clamp<int64_t>(length / (steps * depth), 1, most);
+    return kMostSplit;
+  return std::clamp<int64_t>(length / (steps * depth), 1, kMostSplit);
 }
 
 /// How many clusters of `blocks` blocks run at once. A cluster lies within one
@@ -283,17 +283,16 @@ static Tiling chooseForFewTiles(const MatmulShape &shape, const Target &target,
   }
 }
 
-/// Whether warpgroups multiply factors in memory, and columns are known.
-static bool mayHaveFewTiles(const MatmulShape &shape, const Target &target) {
-  return shape.mayHaveRoles && !shape.isStreaming &&
-         shape.numDots <= kMostDots && target.hasWarpgroupProducts() &&
-         !ShapedType::isDynamic(
-             tile::DotOp(shape.dot).getSumType().getShape().back());
+/// The rows and columns of the product.
+static ArrayRef<int64_t> getMatrix(const MatmulShape &shape) {
+  return tile::DotOp(shape.dot).getSumType().getShape().take_back(2);
 }
 
 std::optional<MatmulFields> bastile::chooseForFewRows(const MatmulShape &shape,
                                                       const Target &target) {
-  if (!mayHaveFewTiles(shape, target))
+  ArrayRef<int64_t> matrix = getMatrix(shape);
+  if (shape.isStreaming || !ShapedType::isDynamic(matrix[0]) ||
+      ShapedType::isDynamic(matrix[1]))
     return std::nullopt;
   return chooseForFewTiles(shape, target, kRows).fields;
 }
@@ -303,14 +302,13 @@ std::optional<MatmulFields> bastile::chooseForFewRows(const MatmulShape &shape,
 static MatmulFields chooseForSizes(const MatmulShape &shape,
                                    const Target &target) {
   const MatmulFields fields = chooseForFactors(shape);
-  ArrayRef<int64_t> sizes = tile::DotOp(shape.dot).getSumType().getShape();
-  const int64_t rows = sizes.take_back(2).front();
-  if (!mayHaveFewTiles(shape, target) || ShapedType::isDynamic(rows))
+  ArrayRef<int64_t> matrix = getMatrix(shape);
+  if (ShapedType::isDynamicShape(matrix))
     return fields;
-  const Tiling few = chooseForFewTiles(shape, target, rows);
+  const Tiling few = chooseForFewTiles(shape, target, matrix[0]);
   const auto tiles = static_cast<int64_t>(
-      llvm::divideCeil(rows, fields.rows * fields.cluster) *
-      llvm::divideCeil(sizes.back(), fields.columns));
+      llvm::divideCeil(matrix[0], fields.rows * fields.cluster) *
+      llvm::divideCeil(matrix[1], fields.columns));
   return few.blocks >= 2 * tiles * fields.cluster ? few.fields : fields;
 }
 
@@ -350,7 +348,9 @@ static std::optional<MatmulFields> chooseForStream(const MatmulShape &shape,
 
 std::optional<MatmulFields> bastile::chooseSpecialized(const MatmulShape &shape,
                                                        const Target &target) {
-  if (!target.hasWarpgroupProducts() || shape.numDots > kMostDots)
+  // As many products share the sums of a warpgroup.
+  constexpr int64_t mostDots = 4;
+  if (!target.hasWarpgroupProducts() || shape.numDots > mostDots)
     return std::nullopt;
   if (shape.isStreaming)
     return chooseForStream(shape, target);
@@ -419,7 +419,6 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
   if (fields.cluster != 1 && fields.cluster != 2 && fields.cluster != 4)
     return error() << "'cluster' is " << fields.cluster
                    << ", not 1, 2 or 4 blocks";
-  constexpr int64_t mostSplit = 8;
   const int64_t split = std::max<int64_t>(1, fields.split);
   if (split > 1 && (shape.isStreaming || fields.cluster != 1))
     return error() << split << " blocks that sum parts of a tile share "
@@ -427,7 +426,7 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
                            ? "none where left factors are computed; leave out "
                              "'split'"
                            : "no factors; use a 'cluster' of 1");
-  if (split > mostSplit || !llvm::isPowerOf2_64(split))
+  if (split > kMostSplit || !llvm::isPowerOf2_64(split))
     return error() << "'split' is " << split << ", not 1, 2, 4 or 8 blocks";
   const int64_t unit = shape.isStreaming ? 16 : 64;
   for (auto [name, size] :

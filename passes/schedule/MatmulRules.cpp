@@ -267,12 +267,6 @@ LogicalResult bastile::verifyMatmul(function_ref<InFlightDiagnostic()> error,
   return success();
 }
 
-/// Whether only a call knows how many rows the product has.
-static bool hasAnyRows(const MatmulShape &shape) {
-  return ShapedType::isDynamic(
-      tile::DotOp(shape.dot).getSumType().getShape().take_back(2).front());
-}
-
 namespace {
 
 struct MatmulSchedule
@@ -297,7 +291,7 @@ struct MatmulSchedule
     if (!complete.isSpecialized())
       return success();
     // A schedule that somebody asks for is for calls of any size.
-    if (!isPinned && hasAnyRows(shape))
+    if (!isPinned)
       if (std::optional<MatmulFields> few = chooseForFewRows(shape, target))
         kernel.setFewRowsScheduleAttr(few->getAttr(kernel.getContext()));
     // What copies of boxes do not take, threads do.

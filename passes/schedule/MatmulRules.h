@@ -120,8 +120,9 @@ bool fitsRoles(tile::KernelOp kernel, const KernelSpace &space);
 std::optional<MatmulFields> chooseSpecialized(const MatmulShape &shape,
                                               const Target &target);
 
-/// The same for calls of few rows, as many as a warpgroup multiplies: none
-/// where nothing is gained by another tile.
+/// The same for calls of few rows, at most as many as a warpgroup multiplies,
+/// where the schedule chosen gives warps roles: none if the number of rows is
+/// known, or that of columns is not.
 std::optional<MatmulFields> chooseForFewRows(const MatmulShape &shape,
                                              const Target &target);
 

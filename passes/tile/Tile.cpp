@@ -120,9 +120,9 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     if (auto few =
             cast_or_null<tile::MatmulAttr>(kernel.getFewRowsScheduleAttr())) {
       Builder builder(kernel.getContext());
-      NamedAttrList least;
-      least.set("m", builder.getI64IntegerAttr(few.getRows() + 1));
-      programs.front().setLeastAttr(least.getDictionary(kernel.getContext()));
+      programs.front().setLeastAttr(
+          builder.getDictionaryAttr(builder.getNamedAttr(
+              "m", builder.getI64IntegerAttr(few.getRows() + 1))));
       programs.push_back(
           buildSpecializedProgram(kernel, few, name + "_few_rows"));
     }
