@@ -107,15 +107,20 @@ def calls(model, inputs):
     return found.count
 
 
-def count_nodes(result, name):
-    """How many nodes of this name the graph of a result has."""
+def find_nodes(result, name):
+    """The nodes of this name in the graph of a result."""
     seen, waiting = set(), [result.grad_fn]
     while waiting:
         node = waiting.pop()
         if node is not None and node not in seen:
             seen.add(node)
             waiting += [following for following, _ in node.next_functions]
-    return sum(type(x).__name__ == name for x in seen)
+    return [x for x in seen if type(x).__name__ == name]
+
+
+def count_nodes(result, name):
+    """How many nodes of this name the graph of a result has."""
+    return len(find_nodes(result, name))
 
 
 def run_compiled(model, inputs):

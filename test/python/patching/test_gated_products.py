@@ -147,7 +147,7 @@ def test_what_is_kept(again, trains, patched, monkeypatch):
     mlp, x = llama_mlp(), make_rows()
     for layer in (mlp.gate_proj, mlp.up_proj):
         layer.weight.requires_grad_(trains)
-    (node,) = find_nodes(mlp(x), "_ProductBackward")
+    (node,) = tiny_models.find_nodes(mlp(x), "_ProductBackward")
     kept = [y for y in node.saved_tensors if y is not None]
     sizes = sorted(tuple(y.shape) for y in kept if not is_parameter(y, mlp))
     assert sizes == [(18, 64)] * trains + [(18, 96)] * 2
@@ -155,17 +155,6 @@ def test_what_is_kept(again, trains, patched, monkeypatch):
 
 def is_parameter(x, mlp):
     return any(x.data_ptr() == y.data_ptr() for y in mlp.parameters())
-
-
-def find_nodes(result, name):
-    """The nodes of this name in the graph of a result."""
-    seen, waiting = set(), [result.grad_fn]
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            waiting += [following for following, _ in node.next_functions]
-    return [x for x in seen if type(x).__name__ == name]
 
 
 def freeze(*names):
