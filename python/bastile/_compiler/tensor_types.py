@@ -61,7 +61,9 @@ def row_types(shapes, elements, fixed=(), free=()):
     for an operand that is absent. The last size is part of the type, but of the
     operands whose numbers are in ``free``, unless it is 1. A leading size of 1 is part
     of it where another operand of the same rank has another size: the operand repeats
-    its rows there.
+    its rows there. That of a weight, which is fixed, is none of these sizes: a product
+    with one row is compiled for any number of rows. A formula whose rows do repeat
+    against a fixed size has this size fixed as well (`traced_graph.FreeSizes`).
     """
     types = []
     for number, (shape, element) in enumerate(zip(shapes, elements)):
@@ -75,7 +77,7 @@ def row_types(shapes, elements, fixed=(), free=()):
             int(size)
             if (number, i) in fixed
             else 1
-            if size == 1 and _is_repeated(shapes, len(shape), i)
+            if size == 1 and _is_repeated(shapes, len(shape), i, fixed)
             else None
             for i, size in enumerate(leading)
         ]
@@ -85,8 +87,11 @@ def row_types(shapes, elements, fixed=(), free=()):
     return types
 
 
-def _is_repeated(shapes, rank, dimension):
+def _is_repeated(shapes, rank, dimension, fixed):
     return any(
-        other is not None and len(other) == rank and other[dimension] != 1
-        for other in shapes
+        other is not None
+        and len(other) == rank
+        and other[dimension] != 1
+        and (number, dimension) not in fixed
+        for number, other in enumerate(shapes)
     )

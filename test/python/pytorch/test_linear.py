@@ -205,3 +205,23 @@ def test_types_that_do_not_fit():
         TypeError, match="'input' has elements of type int32, but takes"
     ):
         functional.linear(x.int(), w)
+
+
+def test_one_row_is_no_case_of_its_own():
+    """The weight's columns are no other number of rows, against which one row would
+    repeat."""
+    from bastile._compiler.operators import OPERATORS
+
+    def source(*shape):
+        x, w = make(shape, (3, 8))
+        return OPERATORS["linear"].request((), (x, w, None)).source
+
+    assert source(1, 8) == source(5, 8)
+    product = bastile.compile(lambda x, w: x @ w.mT)
+    both = bastile.compile(lambda x, w: (x @ w.mT, x * w))
+    for count in (1, 3):
+        x, w = make((count, 8), (3, 8))
+        compare(product(x, w), x.double() @ w.double().mT, x.dtype)
+        result, repeated = both(x, w)
+        compare(result, x.double() @ w.double().mT, x.dtype)
+        compare(repeated, x.double() * w.double(), x.dtype)
