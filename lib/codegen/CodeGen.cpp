@@ -7,6 +7,7 @@
 #include "bastile/CodeGen.h"
 #include "lib/codegen/Contract.h"
 #include "lib/codegen/Generate.h"
+#include "lib/codegen/SinkConditions.h"
 #include "lib/codegen/SplitBlocks.h"
 #include "lib/codegen/ThreadOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -177,6 +178,7 @@ static llvm::ModulePassManager buildKernelPipeline() {
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass(
       llvm::SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
+  passes.addPass(SinkConditionsPass());
 
   llvm::ModulePassManager module;
   module.addPass(llvm::AlwaysInlinerPass());
@@ -273,14 +275,19 @@ namespace {
 /// addresses share what they can and whose accesses are as wide as they may be.
 /// These three take a fifth of the time. Without them, one pass stands behind
 /// itself, and is run once. Long blocks are split behind the last pass that
-/// would join them again.
+/// would join them again. Where conditions are repeated, they stay so.
 class EmissionPasses : public llvm::legacy::PassManager {
 public:
-  explicit EmissionPasses(bool forKernels) : forKernels(forKernels) {}
+  EmissionPasses(bool forKernels, bool repeatsConditions)
+      : forKernels(forKernels), repeatsConditions(repeatsConditions) {}
 
   void add(llvm::Pass *pass) override {
     const llvm::StringRef name = pass->getPassName();
-    if (forKernels && (isIdle(name) || (name == "Early CSE" && name == last))) {
+    const bool isLeftOut = isIdle(name) ||
+                           (name == "Early CSE" && name == last) ||
+                           (repeatsConditions &&
+                            name == "Machine Common Subexpression Elimination");
+    if (forKernels && isLeftOut) {
       delete pass;
       return;
     }
@@ -300,7 +307,7 @@ private:
            name == "GPU Load and Store Vectorizer";
   }
 
-  const bool forKernels;
+  const bool forKernels, repeatsConditions;
   /// The name of the pass that was added last.
   std::string last;
 };
@@ -314,7 +321,7 @@ static llvm::Error emit(llvm::Module &module, llvm::TargetMachine &machine,
   std::optional<SinkingDisabled> sinkingDisabled;
   if (forKernels)
     sinkingDisabled.emplace();
-  EmissionPasses passes(forKernels);
+  EmissionPasses passes(forKernels, repeatsConditions(module));
   if (machine.addPassesToEmitFile(passes, os, /*DwoOut=*/nullptr, kind))
     return createStringError("target '" + machine.getTargetTriple().str() +
                              "' cannot emit a file of this kind");
