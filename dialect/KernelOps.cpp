@@ -216,7 +216,34 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
+/// Each schedule for few rows is for more rows than the one before.
+static LogicalResult verifyFewRows(KernelOp kernel) {
+  const ArrayRef<int64_t> most =
+      kernel.getFewRows().value_or(ArrayRef<int64_t>());
+  const ArrayAttr schedules = kernel.getFewRowsSchedulesAttr();
+  if (const size_t count = schedules ? schedules.size() : 0;
+      most.size() != count)
+    return kernel.emitOpError("has ")
+           << most.size() << " numbers in 'few_rows', but " << count
+           << " in 'few_rows_schedules'; give each schedule the rows that it "
+              "serves at most";
+  int64_t before = 0;
+  for (int64_t rows : most) {
+    if (rows <= before)
+      return kernel.emitOpError("has ")
+             << rows << " in 'few_rows' behind " << before
+             << "; each number has to be larger than the one before";
+    before = rows;
+  }
+  if (schedules && !llvm::all_of(schedules, llvm::IsaPred<MatmulAttr>))
+    return kernel.emitOpError("has 'few_rows_schedules' ")
+           << schedules << ", but only products have such; use '#tile.matmul'";
+  return success();
+}
+
 LogicalResult KernelOp::verifyRegions() {
+  if (failed(verifyFewRows(*this)))
+    return failure();
   for (auto reduce : getBody().front().getOps<ReduceRowsOp>())
     if (reduce.keepsRows() && reduce.getCombinedDimensions().empty())
       return reduce.emitOpError("combines rows over dimensions of size 1 "

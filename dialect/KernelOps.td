@@ -47,10 +47,10 @@ def Tile_KernelOp : Tile_LaunchedOp<"kernel"> {
 
     The pass `schedule` gives it a complete `schedule`, and where vectors need
     alignment an `unaligned_schedule` as well, for the program that takes
-    operands of any alignment. A product has a `few_rows_schedule` where few
-    rows are computed in another way, in calls of at most as many rows as a tile
-    of that schedule. The pass `tile` then replaces the kernel by its
-    programs (`tile.program`).
+    operands of any alignment. A product has `few_rows_schedules` where few
+    rows are computed in other ways: each is for calls of at most as many rows
+    as its number in `few_rows`, which grow. The pass `tile` then replaces the
+    kernel by its programs (`tile.program`).
 
     All row operands of a kernel have the same leading sizes. The `space` says
     which dimensions it goes along, and which of them each of its tensors has
@@ -73,7 +73,10 @@ def Tile_KernelOp : Tile_LaunchedOp<"kernel"> {
                        OptionalAttr<Tile_SpaceAttr>:$space,
                        OptionalAttr<Tile_ScheduleInterface>:$schedule,
                        OptionalAttr<Tile_ScheduleInterface>:$unaligned_schedule,
-                       OptionalAttr<Tile_ScheduleInterface>:$few_rows_schedule);
+                       OptionalAttr<DenseI64ArrayAttr>:$few_rows,
+                       OptionalAttr<TypedArrayAttrBase<
+                           Tile_ScheduleInterface,
+                           "schedules">>:$few_rows_schedules);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
                                  "::mlir::FunctionType":$type)>];
   let extraClassDeclaration = functionDeclaration;

@@ -166,9 +166,10 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     otherwise than by the kernel's name. A thread holds less by that schedule,
     since each element takes instructions of its own.
 
-    A product of any number of rows also gets a `few_rows_schedule` where
+    A product of any number of rows also gets `few_rows_schedules` where
     warps have roles and its columns are known, unless fields are pinned: for
-    few rows, `split` lets blocks sum parts of the same tile.
+    few rows, tiles are smaller, and `split` lets blocks sum parts of the same
+    tile.
 
     Vectors divide the row, unless only narrow vectors would: then wide vectors
     are chosen for misaligned rows, and the `unaligned_schedule` has the vectors

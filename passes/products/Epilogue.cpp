@@ -52,7 +52,9 @@ EpilogueShape EpilogueShape::get(const ProgramFrame &frame) {
   constexpr int64_t few = 40, narrow = 32, wide = 64;
   // The blocks that share a tile have some of the parts each.
   if (const int64_t blocks = schedule.getSplitBlocks(); blocks > 1)
-    return {std::clamp(columns / blocks, least, narrow), /*isLoop=*/true};
+    return {std::clamp(columns / blocks, least,
+                       loads || storesWide ? narrow : wide),
+            /*isLoop=*/true};
   const bool isLoop = instructions > few;
   int64_t part = isLoop || loads || storesWide ? narrow : wide;
   while (columns % part != 0)

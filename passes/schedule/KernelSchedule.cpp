@@ -72,6 +72,18 @@ ScheduleProbe::complete(KernelScheduleInterface schedule) {
   return *kernel.getSchedule();
 }
 
+SmallVector<tile::ScheduleInterface>
+bastile::getSchedules(tile::KernelOp kernel) {
+  SmallVector<tile::ScheduleInterface> schedules;
+  for (tile::ScheduleInterface schedule :
+       {kernel.getScheduleAttr(), kernel.getUnalignedScheduleAttr()})
+    if (schedule)
+      schedules.push_back(schedule);
+  if (ArrayAttr few = kernel.getFewRowsSchedulesAttr())
+    llvm::append_range(schedules, few.getAsRange<tile::ScheduleInterface>());
+  return schedules;
+}
+
 LogicalResult bastile::verifyIsScheduled(tile::KernelOp kernel) {
   if (!kernel.getSchedule())
     return kernel.emitError("has no schedule; run the 'schedule' pass first");
@@ -80,10 +92,8 @@ LogicalResult bastile::verifyIsScheduled(tile::KernelOp kernel) {
       own != kind)
     return kernel.emitError("takes a schedule ")
            << kind << ", not " << *kernel.getSchedule();
-  for (tile::ScheduleInterface schedule :
-       {kernel.getScheduleAttr(), kernel.getUnalignedScheduleAttr(),
-        kernel.getFewRowsScheduleAttr()})
-    if (schedule && !schedule.isComplete())
+  for (tile::ScheduleInterface schedule : getSchedules(kernel))
+    if (!schedule.isComplete())
       return kernel.emitError("schedule ")
              << schedule
              << " leaves fields to be chosen; run the 'schedule' pass first";

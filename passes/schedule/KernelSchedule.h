@@ -37,6 +37,9 @@ void registerKernelSchedules(mlir::DialectRegistry &registry);
 void registerRowsSchedule(mlir::MLIRContext &context);
 void registerMatmulSchedule(mlir::MLIRContext &context);
 
+/// All schedules that `kernel` has.
+llvm::SmallVector<tile::ScheduleInterface> getSchedules(tile::KernelOp kernel);
+
 /// Checks that `kernel` has a complete schedule of the kind that it takes, as
 /// the pass `schedule` gives it one.
 mlir::LogicalResult verifyIsScheduled(tile::KernelOp kernel);

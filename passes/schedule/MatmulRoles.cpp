@@ -15,17 +15,11 @@
 using namespace mlir;
 using namespace bastile;
 
-/// Threads of a warpgroup, and rows that it multiplies.
-static constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
-
 /// Tensor cores add as many products of 8-bit floats, with fewer bits than a
 /// float32 has, before these sums are added in float32: with Hopper's 14 bits,
 /// the error of more would grow with each step. With fewer, warpgroups would
 /// not have the time for their additions while another one multiplies.
 static constexpr int64_t kMostSmallDepth = 128;
-
-/// As many blocks sum parts of the same tile.
-static constexpr int64_t kMostSplit = 8;
 
 //===----------------------------------------------------------------------===//
 // Which kernels
@@ -172,8 +166,8 @@ static int64_t getMostHeld(const MatmulFields &fields,
   return getWarpgroups(fields) > 2 || !shape.isStreaming ? half : most;
 }
 
-static bool fitsSharedMemory(const MatmulFields &fields,
-                             const MatmulShape &shape, const Target &target) {
+bool bastile::fitsSharedMemory(const MatmulFields &fields,
+                               const MatmulShape &shape, const Target &target) {
   return getSharedBytes(fields, shape) <= target.maxSharedBytesPerBlock;
 }
 
@@ -186,10 +180,7 @@ static bool fitsRegisters(const MatmulFields &fields,
 // Schedules
 //===----------------------------------------------------------------------===//
 
-/// A tile for which warps have roles: two warpgroups multiply, each with as
-/// many sums as leave registers for all else, and the blocks of a cluster share
-/// what they copy of the right factors.
-static MatmulFields chooseForFactors(const MatmulShape &shape) {
+MatmulFields bastile::chooseForFactors(const MatmulShape &shape) {
   constexpr int64_t panel = 64, columns = 256, rows = 2 * kRows, rowBytes = 128;
   MatmulFields fields;
   tile::DotOp dot = shape.dot;
@@ -212,104 +203,18 @@ static MatmulFields chooseForFactors(const MatmulShape &shape) {
   return fields;
 }
 
-namespace {
-
-/// Tiles, and how many blocks they keep busy.
-struct Tiling {
-  MatmulFields fields;
-  int64_t blocks = 0;
-};
-
-} // namespace
-
-/// How many blocks may sum parts of a product over `length` elements: each has
-/// a few steps, so that it is worth adding up the sums.
-static int64_t getMostSplit(int64_t length, int64_t depth) {
-  constexpr int64_t steps = 4;
-  if (ShapedType::isDynamic(length))
-    return kMostSplit;
-  return std::clamp<int64_t>(length / (steps * depth), 1, kMostSplit);
-}
-
-/// How many clusters of `blocks` blocks run at once. A cluster lies within one
-/// group of multiprocessors, which leaves some of each without one: an H100
-/// runs 66 of 2 blocks, but 30 of 4 and 15 of 8.
-static int64_t countClusters(int64_t blocks, const Target &target) {
-  constexpr int64_t pair = 2, group = 11;
-  const int64_t left = blocks > pair ? target.multiprocessors / group : 0;
-  return (target.multiprocessors - left) / blocks;
-}
-
-/// The tiles of a product of `rows` rows that keep the most blocks busy, where
-/// large tiles are too few, and its columns are known.
-static Tiling chooseForFewTiles(const MatmulShape &shape, const Target &target,
-                                int64_t rows) {
-  constexpr int64_t panel = 64, mostStages = 8;
-  tile::DotOp dot = shape.dot;
-  ArrayRef<int64_t> sizes = dot.getSumType().getShape();
-  // How many matrices a batch has, only a call may know.
-  const bool isOne =
-      llvm::all_of(sizes.drop_back(2), [](int64_t size) { return size == 1; });
-  MatmulFields fields = chooseForFactors(shape);
-  fields.rows = rows <= kRows ? kRows : 2 * kRows;
-  fields.threads = (fields.rows / kRows + 1) * kWarpgroup;
-  fields.cluster = 1;
-  const int64_t mostSplit =
-      getMostSplit(cast<RankedTensorType>(dot.getA().getType())
-                       .getDimSize(dot.getContractedDimension(0)),
-                   fields.depth);
-  Tiling best;
-  const auto needed = static_cast<int64_t>(llvm::alignTo(sizes.back(), panel));
-  for (int64_t columns = std::min(2 * fields.rows / shape.numDots, needed);;
-       columns /= 2) {
-    fields.columns = std::max(panel, columns / panel * panel);
-    // As many bytes are on their way as there is room for.
-    fields.stages = mostStages;
-    while (fields.stages > 2 && !fitsSharedMemory(fields, shape, target))
-      --fields.stages;
-    const auto tiles =
-        static_cast<int64_t>(llvm::divideCeil(rows, fields.rows) *
-                             llvm::divideCeil(sizes.back(), fields.columns));
-    fields.split = 1;
-    while (isOne && 2 * fields.split <= mostSplit &&
-           tiles <= countClusters(2 * fields.split, target))
-      fields.split *= 2;
-    const int64_t blocks =
-        std::min(tiles, countClusters(fields.split, target)) * fields.split;
-    if (blocks > best.blocks)
-      best = {fields, blocks};
-    if (fields.columns == panel)
-      return best;
-  }
-}
-
-/// The rows and columns of the product.
-static ArrayRef<int64_t> getMatrix(const MatmulShape &shape) {
-  return tile::DotOp(shape.dot).getSumType().getShape().take_back(2);
-}
-
-std::optional<MatmulFields> bastile::chooseForFewRows(const MatmulShape &shape,
-                                                      const Target &target) {
-  ArrayRef<int64_t> matrix = getMatrix(shape);
-  if (shape.isStreaming || !ShapedType::isDynamic(matrix[0]) ||
-      ShapedType::isDynamic(matrix[1]))
-    return std::nullopt;
-  return chooseForFewTiles(shape, target, kRows).fields;
-}
-
-/// Of a product whose sizes are known, smaller tiles than those of
-/// `chooseForFactors` if these leave half of the multiprocessors idle.
-static MatmulFields chooseForSizes(const MatmulShape &shape,
-                                   const Target &target) {
-  const MatmulFields fields = chooseForFactors(shape);
-  ArrayRef<int64_t> matrix = getMatrix(shape);
-  if (ShapedType::isDynamicShape(matrix))
-    return fields;
-  const Tiling few = chooseForFewTiles(shape, target, matrix[0]);
-  const auto tiles = static_cast<int64_t>(
-      llvm::divideCeil(matrix[0], fields.rows * fields.cluster) *
-      llvm::divideCeil(matrix[1], fields.columns));
-  return few.blocks >= 2 * tiles * fields.cluster ? few.fields : fields;
+/// Whether tiles of two warpgroups leave out more steps than those of three, by
+/// masks that show few elements of each row: for 128 of them, steps of 128
+/// cover the rows of two warpgroups twice, and of three three times.
+static bool isNarrowBand(const MatmulShape &shape, int64_t depth) {
+  // What a third warpgroup gains where masks show much.
+  constexpr int64_t gainPercent = 10;
+  if (!shape.mostShown)
+    return false;
+  auto getSteps = [&](int64_t warpgroups) -> int64_t {
+    return llvm::divideCeil(warpgroups * kRows + *shape.mostShown - 1, depth);
+  };
+  return getSteps(2) * (100 + gainPercent) < getSteps(3) * 100;
 }
 
 /// The same where left factors are computed, if there is room. A step's
@@ -325,7 +230,8 @@ static std::optional<MatmulFields> chooseForStream(const MatmulShape &shape,
   const int64_t sums = fields.columns * shape.numDots;
   const bool isSmall =
       sums <= narrow && shape.numStreamed <= few && !shape.isTransposed;
-  const int64_t most = isSmall ? 3 : 2;
+  constexpr int64_t longest = 128;
+  const int64_t most = isSmall && !isNarrowBand(shape, longest) ? 3 : 2;
   fields.vector = 2;
   // Two steps of a transposed factor are computed at a time.
   fields.stages = shape.isTransposed ? 3 : 2;
@@ -333,7 +239,7 @@ static std::optional<MatmulFields> chooseForStream(const MatmulShape &shape,
     fields.rows = warpgroups * kRows;
     fields.threads = (warpgroups + 1) * kWarpgroup;
     // A step is as long as leaves registers beside the sums.
-    fields.depth = 128;
+    fields.depth = longest;
     while (fields.depth > unit && !fitsRegisters(fields, shape))
       fields.depth /= 2;
     // Below that, fewer warpgroups are faster.

@@ -269,6 +269,20 @@ LogicalResult bastile::verifyMatmul(function_ref<InFlightDiagnostic()> error,
 
 namespace {
 
+void setFewRows(tile::KernelOp kernel, ArrayRef<FewRows> few) {
+  if (few.empty())
+    return;
+  SmallVector<int64_t> most;
+  SmallVector<Attribute> schedules;
+  for (const FewRows &own : few) {
+    most.push_back(own.most);
+    schedules.push_back(own.fields.getAttr(kernel.getContext()));
+  }
+  kernel.setFewRows(most);
+  kernel.setFewRowsSchedulesAttr(
+      ArrayAttr::get(kernel.getContext(), schedules));
+}
+
 struct MatmulSchedule
     : public KernelScheduleInterface::ExternalModel<MatmulSchedule,
                                                     tile::MatmulAttr> {
@@ -287,13 +301,13 @@ struct MatmulSchedule
       return failure();
     kernel.setScheduleAttr(complete);
     kernel.removeUnalignedScheduleAttr();
-    kernel.removeFewRowsScheduleAttr();
+    kernel.removeFewRowsAttr();
+    kernel.removeFewRowsSchedulesAttr();
     if (!complete.isSpecialized())
       return success();
     // A schedule that somebody asks for is for calls of any size.
     if (!isPinned)
-      if (std::optional<MatmulFields> few = chooseForFewRows(shape, target))
-        kernel.setFewRowsScheduleAttr(few->getAttr(kernel.getContext()));
+      setFewRows(kernel, chooseForFewRows(shape, target));
     // What copies of boxes do not take, threads do.
     MatmulFields general;
     general.roles = 1;

@@ -11,6 +11,7 @@
 #include "dialect/ElementBytes.h"
 #include "dialect/KernelSpace.h"
 #include "passes/schedule/KernelSchedule.h"
+#include "passes/schedule/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace bastile {
@@ -18,6 +19,12 @@ namespace bastile {
 /// Past this, the sums of a thread that multiplies by itself leave no registers
 /// for what it multiplies.
 inline constexpr int64_t kMostOwnSums = 64;
+
+/// Threads of a warpgroup, and rows that it multiplies.
+inline constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
+
+/// As many blocks sum parts of the same tile.
+inline constexpr int64_t kMostSplit = 8;
 
 /// What the rules of a `#tile.matmul` know of a kernel over named dimensions.
 struct MatmulShape {
@@ -44,6 +51,9 @@ struct MatmulShape {
   bool mayHaveRoles = false;
   /// How many ops compute what is streamed.
   int64_t numStreamed = 0;
+  /// How many neighbouring elements of a streamed row masks show at most, where
+  /// that is known.
+  std::optional<int64_t> mostShown;
 
   /// All columns of the products, in whole `unit`s.
   int64_t getAllColumns(int64_t unit) const {
@@ -75,6 +85,14 @@ struct MatmulFields {
   tile::MatmulAttr getAttr(mlir::MLIRContext *context) const {
     return tile::MatmulAttr::get(context, rows, columns, depth, threads, vector,
                                  stages, roles, cluster, split);
+  }
+
+  bool operator==(const MatmulFields &other) const {
+    auto tie = [](const MatmulFields &x) {
+      return std::tie(x.rows, x.columns, x.depth, x.threads, x.vector, x.stages,
+                      x.roles, x.cluster, x.split);
+    };
+    return tie(*this) == tie(other);
   }
 
   /// Whether tensor cores multiply parts of both factors in shared memory.
@@ -120,11 +138,29 @@ bool fitsRoles(tile::KernelOp kernel, const KernelSpace &space);
 std::optional<MatmulFields> chooseSpecialized(const MatmulShape &shape,
                                               const Target &target);
 
-/// The same for calls of few rows, at most as many as a warpgroup multiplies,
-/// where the schedule chosen gives warps roles: none if the number of rows is
-/// known, or that of columns is not.
-std::optional<MatmulFields> chooseForFewRows(const MatmulShape &shape,
-                                             const Target &target);
+/// A tile for which warps have roles: two warpgroups multiply, each with as
+/// many sums as leave registers for all else, and the blocks of a cluster share
+/// what they copy of the right factors.
+MatmulFields chooseForFactors(const MatmulShape &shape);
+
+/// The same, or tiles by which a product whose sizes are known is faster.
+MatmulFields chooseForSizes(const MatmulShape &shape, const Target &target);
+
+/// Whether the stages of the factors and the slots for results have room.
+bool fitsSharedMemory(const MatmulFields &fields, const MatmulShape &shape,
+                      const Target &target);
+
+/// A schedule for calls of at most `most` rows.
+struct FewRows {
+  int64_t most = 0;
+  MatmulFields fields;
+};
+
+/// The schedules for calls of few rows, the fewest first, where the schedule
+/// chosen gives warps roles: none if the number of rows is known, or that of
+/// columns is not.
+llvm::SmallVector<FewRows> chooseForFewRows(const MatmulShape &shape,
+                                            const Target &target);
 
 /// The rules of schedules in which warps have roles: the fields that `fields`
 /// leaves open, and what a target can run.

@@ -9,6 +9,8 @@
 #include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
 #include "dialect/KernelSpace.h"
+#include "passes/analysis/FollowingSums.h"
+#include "passes/analysis/MaskConditions.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -16,6 +18,28 @@ using namespace mlir;
 using namespace bastile;
 
 static constexpr int64_t kWarp = ThreadGrid::kWarp, kThreadRows = 16;
+
+/// How many neighbouring elements masks show of a streamed row of `body`: those
+/// between two bounds that go along with the number of the row.
+static std::optional<int64_t> findMostShown(Block &body,
+                                            const KernelSpace &space) {
+  SmallVector<Operation *> sums;
+  for (Operation &op : body.without_terminator())
+    if (space.reducesStream(&op))
+      sums.push_back(&op);
+  std::optional<int64_t> behind, ahead;
+  auto narrow = [](std::optional<int64_t> &bound, int64_t constant) {
+    bound = std::min(bound.value_or(constant), constant);
+  };
+  for (const MaskCondition &condition :
+       findVisited(sums, FollowingSums(body), space).conditions)
+    if (condition.numbers.empty() && condition.row == -condition.column &&
+        std::abs(condition.row) == 1)
+      narrow(condition.column < 0 ? ahead : behind, condition.constant);
+  if (!behind || !ahead)
+    return std::nullopt;
+  return std::max<int64_t>(0, *behind + *ahead + 1);
+}
 
 MatmulShape MatmulShape::get(tile::KernelOp kernel) {
   const KernelSpace space(kernel);
@@ -30,6 +54,8 @@ MatmulShape MatmulShape::get(tile::KernelOp kernel) {
     return sharesStages(dot, space);
   });
   shape.mayHaveRoles = fitsRoles(kernel, space);
+  if (shape.isStreaming && !shape.isTransposed)
+    shape.mostShown = findMostShown(kernel.getBody().front(), space);
   for (Operation &op : kernel.getBody().front()) {
     for (Type type : op.getResultTypes())
       shape.usesFloat64 |= getElementTypeOrSelf(type).isF64();

@@ -58,11 +58,9 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       return success();
     if (failed(verifyIsScheduled(kernel)))
       return failure();
-    for (Attribute schedule : {Attribute(kernel.getScheduleAttr()),
-                               Attribute(kernel.getUnalignedScheduleAttr()),
-                               Attribute(kernel.getFewRowsScheduleAttr())})
-      if (schedule && failed(cast<KernelScheduleInterface>(schedule).verifyFor(
-                          kernel, target)))
+    for (tile::ScheduleInterface schedule : getSchedules(kernel))
+      if (failed(cast<KernelScheduleInterface>(schedule).verifyFor(kernel,
+                                                                   target)))
         return failure();
     if (isOverDimensions(kernel))
       return tileProduct(launch, kernel, symbols, target);
@@ -117,15 +115,17 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     const auto other = cast<tile::MatmulAttr>(*kernel.getUnalignedSchedule());
     SmallVector<tile::ProgramOp> programs{
         buildSpecializedProgram(kernel, schedule, name)};
-    if (auto few =
-            cast_or_null<tile::MatmulAttr>(kernel.getFewRowsScheduleAttr())) {
-      Builder builder(kernel.getContext());
-      programs.front().setLeastAttr(
-          builder.getDictionaryAttr(builder.getNamedAttr(
-              "m", builder.getI64IntegerAttr(few.getRows() + 1))));
-      programs.push_back(
-          buildSpecializedProgram(kernel, few, name + "_few_rows"));
-    }
+    // Those for more rows come first, for calls that have them.
+    if (ArrayAttr few = kernel.getFewRowsSchedulesAttr())
+      for (auto [most, own] :
+           llvm::reverse(llvm::zip_equal(*kernel.getFewRows(), few))) {
+        Builder builder(kernel.getContext());
+        programs.back().setLeastAttr(builder.getDictionaryAttr(
+            builder.getNamedAttr("m", builder.getI64IntegerAttr(most + 1))));
+        programs.push_back(buildSpecializedProgram(
+            kernel, cast<tile::MatmulAttr>(own),
+            name + "_" + std::to_string(most) + "_rows"));
+      }
     programs.push_back(buildProductProgram(kernel, other, name + "_unaligned",
                                            target.isHost()));
     return programs;

@@ -106,7 +106,7 @@ def test_visited_tiles(name, kind, is_emulated):
         threads, rows = (64, 32) if kind == "bf16" else (256, 16)
         where = (
             "--target=sm_90" if is_emulated else where[0],
-            f"--schedule=#tile.matmul<rows = {rows}, threads = {threads}, depth = 16>",
+            f"--schedule=#tile.matmul<rows = {rows}, threads = {threads}, depth = 16, roles = 1>",
         )
     queries, keys = 90, 120
     rows, depth = find_tiles(source, where)

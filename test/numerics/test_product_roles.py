@@ -115,7 +115,7 @@ func.func @f(%x: tensor<?x{k}x{type}>, %w: tensor<{n}x{k}x{type}>, %b: tensor<{n
 
 
 @pytest.mark.long(every=4)
-@pytest.mark.parametrize("rows", [1, 16, 63, 64, 65])
+@pytest.mark.parametrize("rows", [1, 16, 63, 64, 65, 257])
 @pytest.mark.parametrize(
     "k, n",
     [
@@ -126,9 +126,16 @@ func.func @f(%x: tensor<?x{k}x{type}>, %w: tensor<{n}x{k}x{type}>, %b: tensor<{n
     ],
 )
 def test_few_rows(rows, k, n):
-    """Blocks of a cluster sum parts of k of the same tile, in calls of up to 64 rows."""
+    """Blocks of a cluster sum parts of k of the same tile, and tiles are smaller, as the
+    number of rows says."""
     source = FEW.format(k=k, n=n, type=("bf16", "f16")[k % 16 == 0])
     check(source, f"--shape=x={rows}x{k}", *HOPPER)
+
+
+def test_tiles_of_three_panels():
+    source = FEW.format(k=72, n=400, type="bf16")
+    pinned = "--schedule=#tile.matmul<columns = 192, cluster = 1>"
+    check(source, "--shape=x=130x72", pinned, *HOPPER)
 
 
 @pytest.mark.long(every=3)

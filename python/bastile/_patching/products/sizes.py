@@ -32,8 +32,31 @@ class Figure(NamedTuple):
 #: instructions. `python -m bastile_bench gated-products` measures and prints such lines.
 FIGURES: dict[tuple[int, int], tuple[Figure, ...]] = {
     (9, 0): (
-        # H100 and H200, docs/tensor-cores.md. `apart` has torch.compile's activation.
-        Figure(8192, 3072, 1024, 172, 150, 248),
+        # One H100; `apart` has Bastile's activation.
+        Figure(512, 3072, 1024, 23, 22, 23),
+        Figure(2048, 3072, 1024, 51, 45, 55),
+        Figure(8192, 3072, 1024, 194, 170, 213),
+        Figure(16384, 3072, 1024, 387, 338, 425),
+        Figure(512, 6912, 1152, 42, 38, 41),
+        Figure(2048, 6912, 1152, 125, 111, 136),
+        Figure(8192, 6912, 1152, 475, 411, 499),
+        Figure(16384, 6912, 1152, 972, 857, 1027),
+        Figure(512, 8192, 2048, 63, 57, 65),
+        Figure(2048, 8192, 2048, 225, 209, 237),
+        Figure(8192, 8192, 2048, 917, 846, 963),
+        Figure(16384, 8192, 2048, 1786, 1649, 1894),
+        Figure(512, 9728, 2560, 102, 97, 92),
+        Figure(2048, 9728, 2560, 329, 311, 348),
+        Figure(8192, 9728, 2560, 1282, 1212, 1363),
+        Figure(16384, 9728, 2560, 2553, 2391, 2686),
+        Figure(512, 14336, 4096, 196, 188, 194),
+        Figure(2048, 14336, 4096, 722, 704, 739),
+        Figure(8192, 14336, 4096, 2908, 2790, 2966),
+        Figure(16384, 14336, 4096, 5787, 5562, 5922),
+        Figure(512, 12288, 4096, 153, 146, 156),
+        Figure(2048, 12288, 4096, 635, 612, 648),
+        Figure(8192, 12288, 4096, 2452, 2351, 2498),
+        Figure(16384, 12288, 4096, 4993, 4808, 5088),
     ),
 }
 #: How many times a measured depth or number of columns another one may be, or a part of
