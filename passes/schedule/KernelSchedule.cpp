@@ -87,15 +87,15 @@ bastile::getSchedules(tile::KernelOp kernel) {
 LogicalResult bastile::verifyIsScheduled(tile::KernelOp kernel) {
   if (!kernel.getSchedule())
     return kernel.emitError("has no schedule; run the 'schedule' pass first");
-  if (std::string kind = getKindName(getOpenSchedule(kernel)),
-      own = getKindName(*kernel.getSchedule());
-      own != kind)
-    return kernel.emitError("takes a schedule ")
-           << kind << ", not " << *kernel.getSchedule();
-  for (tile::ScheduleInterface schedule : getSchedules(kernel))
+  const std::string kind = getKindName(getOpenSchedule(kernel));
+  for (tile::ScheduleInterface schedule : getSchedules(kernel)) {
+    if (getKindName(schedule) != kind)
+      return kernel.emitError("takes a schedule ")
+             << kind << ", not " << schedule;
     if (!schedule.isComplete())
       return kernel.emitError("schedule ")
              << schedule
              << " leaves fields to be chosen; run the 'schedule' pass first";
+  }
   return success();
 }

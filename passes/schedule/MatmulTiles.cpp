@@ -76,8 +76,8 @@ static double getStepClocks(int64_t rows, int64_t columns) {
   return std::max(products, (read + written) * rowBytes / bytes);
 }
 
-/// The clocks of a product of `sizes` by `fields`, as measured on an H100 at
-/// 1.7 GHz: docs/tensor-cores.md compares both.
+/// The clocks of a product of `sizes` by `fields`. The numbers are those of an
+/// H100 at 1.7 GHz; docs/design.md says how far they hold.
 static double getClocks(const MatmulFields &fields, const MatmulShape &shape,
                         const ProductSizes &sizes, const Target &target) {
   // To start and to end; behind the steps of a tile, for what follows them; of

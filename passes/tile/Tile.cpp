@@ -78,6 +78,12 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
 
   static LogicalResult tileProduct(tile::LaunchOp launch, tile::KernelOp kernel,
                                    SymbolTable &symbols, const Target &target) {
+    if (ArrayAttr few = kernel.getFewRowsSchedulesAttr())
+      for (auto own : few.getAsRange<tile::MatmulAttr>())
+        if (!own.isSpecialized())
+          return kernel.emitError("schedule ")
+                 << own << " is for few rows, where warps have roles; use "
+                 << "'roles = 2', or leave it out of 'few_rows_schedules'";
     repeatInputs(launch, kernel);
     SmallVector<tile::ProgramOp> programs = buildVariants(kernel, target);
     // What follows the product decides how much memory the program takes.

@@ -217,3 +217,30 @@ tile.kernel @groups(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>, %s: tensor<?x2xf32
   %2 = arith.mulf %0, %1 : tensor<?x4xf32>
   tile.return %2 : tensor<?x4xf32>
 }
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has 1 numbers in 'few_rows', but 2 in 'few_rows_schedules'; give each schedule the rows that it serves at most}}
+tile.kernel @few_rows_of_another_count(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) -> tensor<?x4xf32>
+    attributes {few_rows = array<i64: 64>, few_rows_schedules = [#tile.matmul<rows = 64>, #tile.matmul<rows = 128>]} {
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  tile.return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has 64 in 'few_rows' behind 256; each number has to be larger than the one before}}
+tile.kernel @few_rows_in_another_order(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) -> tensor<?x4xf32>
+    attributes {few_rows = array<i64: 256, 64>, few_rows_schedules = [#tile.matmul<rows = 64>, #tile.matmul<rows = 128>]} {
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  tile.return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+// expected-error @below {{but only products have such; use '#tile.matmul'}}
+tile.kernel @few_rows_of_another_kind(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) -> tensor<?x4xf32>
+    attributes {few_rows = array<i64: 64>, few_rows_schedules = [#tile.rows<rows = 1>]} {
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  tile.return %0 : tensor<?x4xf32>
+}

@@ -50,3 +50,32 @@ func.func @f(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32> 
   %0 = tile.launch [@odd_columns](%x, %w) : (tensor<?x64xbf16>, tensor<96x64xbf16>) -> tensor<?x96xf32>
   return %0 : tensor<?x96xf32>
 }
+
+// -----
+
+// expected-error @below {{takes a schedule #tile.matmul, not #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>}}
+tile.kernel @unaligned_of_rows(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
+    attributes {schedule = #tile.matmul<rows = 16, columns = 16, depth = 16, threads = 32, vector = 2, stages = 2>,
+                unaligned_schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<96x64xbf16> -> tensor<?x96xf32>
+  tile.return %0 : tensor<?x96xf32>
+}
+func.func @f(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32> {
+  %0 = tile.launch [@unaligned_of_rows](%x, %w) : (tensor<?x64xbf16>, tensor<96x64xbf16>) -> tensor<?x96xf32>
+  return %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @below {{is for few rows, where warps have roles; use 'roles = 2', or leave it out of 'few_rows_schedules'}}
+tile.kernel @few_rows_without_roles(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
+    attributes {schedule = #tile.matmul<rows = 16, columns = 16, depth = 16, threads = 32, vector = 2, stages = 2>,
+                few_rows = array<i64: 64>,
+                few_rows_schedules = [#tile.matmul<rows = 16, columns = 16, depth = 16, threads = 32, vector = 2, stages = 2>]} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<96x64xbf16> -> tensor<?x96xf32>
+  tile.return %0 : tensor<?x96xf32>
+}
+func.func @f(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32> {
+  %0 = tile.launch [@few_rows_without_roles](%x, %w) : (tensor<?x64xbf16>, tensor<96x64xbf16>) -> tensor<?x96xf32>
+  return %0 : tensor<?x96xf32>
+}
