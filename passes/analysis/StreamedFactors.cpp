@@ -23,14 +23,17 @@ static constexpr int64_t kMostWhole = 256;
 
 static bool isWhole(int64_t size) { return size > 1 && size <= kMostWhole; }
 
+/// How many elements `dot` sums over, where both factors have that number:
+/// memory for whole rows of a factor is of its type's size.
 static int64_t getDepth(tile::DotOp dot) {
+  int64_t depth = 0;
   for (unsigned index : {0, 1}) {
     auto type = cast<RankedTensorType>(dot.getOperand(index).getType());
-    if (int64_t size = type.getDimSize(dot.getContractedDimension(index));
-        !ShapedType::isDynamic(size))
-      return size;
+    depth = type.getDimSize(dot.getContractedDimension(index));
+    if (ShapedType::isDynamic(depth))
+      return ShapedType::kDynamic;
   }
-  return ShapedType::kDynamic;
+  return depth;
 }
 
 StreamedFactors::StreamedFactors(func::FuncOp func, const Rounds &rounds)
