@@ -42,38 +42,19 @@ static unsigned countPredicates(const Value *condition) {
   return vector ? vector->getNumElements() : 1;
 }
 
-namespace {
-
-/// The conditions of a function.
-class Conditions {
-public:
-  explicit Conditions(Function &function) : function(function) {}
-  bool sink();
-
-private:
-  bool repeat();
-  bool repeat(Instruction *condition);
-  Instruction *clone(Instruction *condition, Instruction *reader);
-  bool sink(BasicBlock &block);
-
-  Function &function;
-};
-
-} // namespace
-
 /// Computes `condition` once more, ahead of `reader`, with the conditions that
 /// it joins.
-Instruction *Conditions::clone(Instruction *condition, Instruction *reader) {
+static Instruction *cloneAhead(Instruction *condition, Instruction *reader) {
   Instruction *copy = condition->clone();
   copy->insertBefore(reader->getIterator());
   for (Use &operand : copy->operands())
     if (isCondition(operand.get()))
-      operand.set(clone(cast<Instruction>(operand.get()), copy));
+      operand.set(cloneAhead(cast<Instruction>(operand.get()), copy));
   return copy;
 }
 
 /// Gives each block that reads `condition` one of its own.
-bool Conditions::repeat(Instruction *condition) {
+static void repeatForReaders(Instruction *condition) {
   MapVector<BasicBlock *, SmallVector<Use *>> uses;
   for (Use &use : condition->uses()) {
     auto *reader = cast<Instruction>(use.getUser());
@@ -86,16 +67,15 @@ bool Conditions::repeat(Instruction *condition) {
       if (auto *reader = cast<Instruction>(use->getUser());
           reader->comesBefore(first))
         first = reader;
-    Instruction *copy = clone(condition, first);
+    Instruction *copy = cloneAhead(condition, first);
     for (Use *use : ofBlock)
       use->set(copy);
   }
-  return !uses.empty();
 }
 
 /// Repeats the conditions of blocks that have more of them for other blocks
 /// than fit predicates.
-bool Conditions::repeat() {
+static bool repeatConditions(Function &function) {
   SmallVector<Instruction *> repeated;
   for (BasicBlock &block : function) {
     SmallVector<Instruction *> shared;
@@ -110,7 +90,7 @@ bool Conditions::repeat() {
       repeated.append(shared);
   }
   for (Instruction *condition : repeated)
-    repeat(condition);
+    repeatForReaders(condition);
   // What joins conditions comes behind them.
   for (Instruction *condition : llvm::reverse(repeated))
     if (condition->use_empty())
@@ -123,7 +103,7 @@ bool Conditions::repeat() {
 
 /// Moves the conditions that `block` alone reads next to their first reader, if
 /// they are more than fit predicates.
-bool Conditions::sink(BasicBlock &block) {
+static bool sinkConditions(BasicBlock &block) {
   unsigned predicates = 0;
   for (const Instruction &instruction : block)
     predicates += isCondition(&instruction) ? countPredicates(&instruction) : 0;
@@ -158,17 +138,13 @@ bool Conditions::sink(BasicBlock &block) {
   return hasMoved;
 }
 
-bool Conditions::sink() {
-  bool hasChanged = repeat();
-  for (BasicBlock &block : function)
-    hasChanged |= sink(block);
-  return hasChanged;
-}
-
 PreservedAnalyses
 SinkConditionsPass::run(Function &function,
                         FunctionAnalysisManager & /*manager*/) {
-  if (!Conditions(function).sink())
+  bool hasChanged = repeatConditions(function);
+  for (BasicBlock &block : function)
+    hasChanged |= sinkConditions(block);
+  if (!hasChanged)
     return PreservedAnalyses::all();
   PreservedAnalyses preserved;
   preserved.preserveSet<CFGAnalyses>();

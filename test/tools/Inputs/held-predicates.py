@@ -16,9 +16,8 @@ def count(lines):
                 ranges[name] = [place, place]
             elif name in ranges:
                 ranges[name][1] = place
-    changes = sorted((x, 1) for x, _ in ranges.values()) + sorted(
-        (x, -1) for _, x in ranges.values()
-    )
+    changes = [(first, 1) for first, _ in ranges.values()]
+    changes += [(last, -1) for _, last in ranges.values()]
     held = most = 0
     for _, change in sorted(changes):
         held += change
