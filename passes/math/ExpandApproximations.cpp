@@ -15,21 +15,15 @@
 #include "dialect/Tile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "passes/math/Ranges.h"
 
 using namespace mlir;
 using namespace bastile;
 
-namespace {
-
-constexpr double kLog2E = 1.4426950408889634074;
-constexpr double kLn2 = 0.69314718055994530942;
-
-/// Applies the GPU's intrinsic `name` to each element.
-Value createIntrinsic(Formula &f, StringRef name, Value x) {
+Value bastile::createIntrinsic(Formula &f, StringRef name, Value x) {
   auto one = [&](Value element) -> Value {
     return LLVM::CallIntrinsicOp::create(f.builder, f.builder.getF32Type(),
                                          f.builder.getStringAttr(name),
@@ -47,68 +41,21 @@ Value createIntrinsic(Formula &f, StringRef name, Value x) {
   return result;
 }
 
-/// The values that hold what `use` takes on as it is, possibly rounded; nothing
-/// if the use does something else with it.
-std::optional<SmallVector<Value>> follow(OpOperand &use) {
-  Operation *user = use.getOwner();
-  if (isa<arith::TruncFOp, LLVM::BitcastOp, LLVM::ExtractElementOp,
-          LLVM::InsertElementOp, vector::ExtractOp, vector::FromElementsOp>(
-          user))
-    return SmallVector<Value>{user->getResult(0)};
-  if (isa<tile::WgmmaWaitOp>(user))
-    return SmallVector<Value>{user->getResult(use.getOperandNumber())};
-  if (isa<scf::YieldOp>(user))
-    if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp()))
-      return SmallVector<Value>{loop.getRegionIterArg(use.getOperandNumber()),
-                                loop.getResult(use.getOperandNumber())};
-  return std::nullopt;
-}
+namespace {
 
-/// Whether what `first` takes, rounded or not, is only used as the left operand
-/// of products of warpgroups, whose sums it is a factor of.
-bool isFactorOfDots(OpOperand &first) {
-  SmallVector<OpOperand *> uses{&first};
-  DenseSet<Value> seen;
-  while (!uses.empty()) {
-    OpOperand *use = uses.pop_back_val();
-    if (isa<tile::WgmmaFenceOp>(use->getOwner()))
-      continue;
-    std::optional<SmallVector<Value>> values = follow(*use);
-    if (!values)
-      return false;
-    for (Value value : *values)
-      if (seen.insert(value).second)
-        for (OpOperand &next : value.getUses())
-          uses.push_back(&next);
-  }
-  return true;
-}
+constexpr double kLog2E = 1.4426950408889634074;
+constexpr double kLn2 = 0.69314718055994530942;
 
-/// Whether a result below 2^-126 may be flushed to 0: `value` is only used in
-/// sums and in products with a number that is the same for all of a vector, as
-/// the terms of a softmax are. So small a number adds nothing to a sum and
-/// stays small in such a product; a gate, in contrast, may be multiplied by
-/// something large.
-bool isTerm(Value value) {
-  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
-    Operation *user = use.getOwner();
-    if (isa<arith::AddFOp, vector::ReductionOp>(user) || isFactorOfDots(use))
-      return true;
-    if (!isa<arith::MulFOp, arith::DivFOp>(user))
-      return false;
-    Value other = user->getOperand(user->getOperand(0) == value ? 1 : 0);
-    return other != value &&
-           (isa<arith::MulFOp>(user) || user->getOperand(0) == value) &&
-           other.getDefiningOp<vector::BroadcastOp>();
-  });
-}
-
-/// 2^x. Unless results below 2^-126 may be `flushed` to 0, they take three
-/// instructions more than the power itself.
-Value createExp2(Formula &f, Value x, bool flushed = false) {
-  return createIntrinsic(
-      f, flushed ? "llvm.nvvm.ex2.approx.ftz.f32" : "llvm.nvvm.ex2.approx.f32",
-      x);
+/// 2^(x scale), approximately. What is below 2^-126 may be `flushed` to 0, or
+/// it is the square of a number that is not: the instruction that has such
+/// results takes three more than this square.
+Value createPower(Formula &f, Value x, double scale, bool flushed) {
+  if (!flushed)
+    scale /= 2;
+  if (scale != 1)
+    x = f.mul(x, f.number(scale));
+  Value power = createIntrinsic(f, "llvm.nvvm.ex2.approx.ftz.f32", x);
+  return flushed ? power : f.mul(power, power);
 }
 
 /// exp(x) = 2^(x log2 e) by the GPU's ex2, whose error is about two units in
@@ -128,9 +75,11 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
     Location loc = op.getLoc();
     Formula f(rewriter, loc, op.getType());
     Value x = op.getOperand();
+    // An instruction has its operand's size for nothing.
+    if (Value signedX = getOfNegatedSize(x))
+      x = f.neg(f.abs(signedX));
     if (isApproximate(op.getFastmath())) {
-      Value power = f.mul(x, f.number(kLog2E));
-      rewriter.replaceOp(op, createExp2(f, power, isTerm(op)));
+      rewriter.replaceOp(op, createPower(f, x, kLog2E, isFlushed(op)));
       return success();
     }
     // Beyond these bounds the result is 0 or infinity, and the lost part of an
@@ -142,7 +91,7 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
     Value power = f.mul(x, f.number(log2eHigh));
     Value lost = f.fma(x, f.number(log2eHigh), f.neg(power));
     lost = f.fma(x, f.number(kLog2E - log2eHigh), lost);
-    Value result = createExp2(f, power);
+    Value result = createIntrinsic(f, "llvm.nvvm.ex2.approx.f32", power);
     Value correction = f.mul(lost, f.number(kLn2));
     rewriter.replaceOp(op, f.fma(result, correction, result));
     return success();
@@ -150,17 +99,24 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
 };
 
 /// x / y = x (1 / y) by the GPU's reciprocal. IEEE division is a subroutine.
+/// The reciprocal alone takes six instructions more unless subnormal numbers
+/// may be flushed.
 struct ExpandDivision : public OpRewritePattern<arith::DivFOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(arith::DivFOp op,
                                 PatternRewriter &rewriter) const override {
+    const bool isReciprocal = matchPattern(op.getLhs(), m_OneFloat());
     if (!isFloat32(op.getType()) || !isApproximate(op.getFastmath()) ||
-        matchPattern(op.getLhs(), m_OneFloat()))
+        (isReciprocal && !isFlushed(op)))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType(), kApproximate);
-    Value reciprocal = f.div(f.number(1.0), op.getRhs());
-    rewriter.replaceOp(op, f.mul(op.getLhs(), reciprocal));
+    Value reciprocal =
+        isFlushed(op)
+            ? createIntrinsic(f, "llvm.nvvm.rcp.approx.ftz.f", op.getRhs())
+            : f.div(f.number(1.0), op.getRhs());
+    rewriter.replaceOp(op, isReciprocal ? reciprocal
+                                        : f.mul(op.getLhs(), reciprocal));
     return success();
   }
 };
@@ -175,9 +131,31 @@ struct ExpandRsqrt : public OpRewritePattern<math::RsqrtOp> {
     if (!isFloat32(op.getType()))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType(), op.getFastmath());
+    if (isApproximate(op.getFastmath()) && isFlushed(op)) {
+      rewriter.replaceOp(op, createIntrinsic(f, "llvm.nvvm.rsqrt.approx.ftz.f",
+                                             op.getOperand()));
+      return success();
+    }
     Value root = math::SqrtOp::create(rewriter, op.getLoc(), op.getOperand(),
                                       op.getFastmath());
     rewriter.replaceOp(op, f.div(f.number(1.0), root));
+    return success();
+  }
+};
+
+/// Roots of subnormal numbers take instructions of their own. All other roots
+/// are left to code generation, which knows those.
+struct ExpandSqrt : public OpRewritePattern<math::SqrtOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::SqrtOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()) || !isApproximate(op.getFastmath()) ||
+        !isFlushed(op))
+      return failure();
+    Formula f(rewriter, op.getLoc(), op.getType());
+    rewriter.replaceOp(
+        op, createIntrinsic(f, "llvm.nvvm.sqrt.approx.ftz.f", op.getOperand()));
     return success();
   }
 };
@@ -190,10 +168,11 @@ struct ExpandExp2 : public OpRewritePattern<math::Exp2Op> {
     if (!isFloat32(op.getType()))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType());
-    bool flushed =
-        isApproximate(op.getFastmath()) &&
-        (op->hasAttr(tile::TileDialect::kFlushedAttrName) || isTerm(op));
-    rewriter.replaceOp(op, createExp2(f, op.getOperand(), flushed));
+    Value x = op.getOperand();
+    rewriter.replaceOp(op,
+                       isApproximate(op.getFastmath())
+                           ? createPower(f, x, /*scale=*/1, isFlushed(op))
+                           : createIntrinsic(f, "llvm.nvvm.ex2.approx.f32", x));
     return success();
   }
 };
@@ -211,7 +190,10 @@ struct ExpandLog : public OpRewritePattern<OpTy> {
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType());
     Value x = op.getOperand();
-    Value log2 = createIntrinsic(f, "llvm.nvvm.lg2.approx.f", x);
+    Value log2 = createIntrinsic(f,
+                                 isFlushed(op) ? "llvm.nvvm.lg2.approx.ftz.f"
+                                               : "llvm.nvvm.lg2.approx.f",
+                                 x);
     Value far = f.mul(log2, f.number(logOf2));
     Value m = f.sub(x, f.number(1.0));
     double scale = logOf2 / kLn2;
@@ -244,7 +226,7 @@ struct ExpandExtremum : public OpRewritePattern<OpTy> {
 } // namespace
 
 void bastile::populateApproximationPatterns(RewritePatternSet &patterns) {
-  patterns.add<ExpandExp, ExpandDivision, ExpandRsqrt, ExpandExp2,
+  patterns.add<ExpandExp, ExpandDivision, ExpandRsqrt, ExpandSqrt, ExpandExp2,
                ExpandExtremum<arith::MaxNumFOp, LLVM::MaxNumOp>,
                ExpandExtremum<arith::MinNumFOp, LLVM::MinNumOp>>(
       patterns.getContext());

@@ -223,6 +223,14 @@ Value expandErfc(Formula &f, Value x) {
   return f.select(sign, f.sub(two, r), r);
 }
 
+/// `value`, which a GPU may take for 0 where it is subnormal.
+Value flush(Value value) {
+  Operation *op = value.getDefiningOp();
+  op->setAttr(tile::TileDialect::kFlushedAttrName,
+              UnitAttr::get(op->getContext()));
+  return value;
+}
+
 /// 1 - 2 / (exp(2|x|) + 1), which hides the error of an approximation, save
 /// near 0.
 Value expandTanh(Formula &f, Value x) {
@@ -230,8 +238,10 @@ Value expandTanh(Formula &f, Value x) {
       x, {1.57394409e-2, -5.23025580e-2, 1.33152470e-1, -3.33327681e-1});
   Value a = f.abs(x);
   Formula near(f.builder, f.builder.getLoc(), f.type, kApproximate);
-  Value e = near.exp(f.add(a, a));
-  Value r = near.div(f.number(1.0), f.add(e, f.number(1.0)));
+  // The power is at least 1. Where the quotient is subnormal, it is lost beside
+  // 1 by far.
+  Value e = flush(near.exp(f.add(a, a)));
+  Value r = flush(near.div(f.number(1.0), f.add(e, f.number(1.0))));
   Value large = f.copySign(f.fma(r, f.number(-2.0), f.number(1.0)), x);
   return f.select(f.less(a, f.number(0.55)), small, large);
 }

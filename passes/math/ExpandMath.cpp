@@ -158,9 +158,12 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
       populateExponentialPatterns(patterns);
     } else {
       populateApproximationPatterns(patterns);
+      populateHiddenPatterns(patterns);
       populateRemainderPatterns(patterns);
-      for (auto program : getOperation().getOps<tile::ProgramOp>())
+      for (auto program : getOperation().getOps<tile::ProgramOp>()) {
         markApproximate(program);
+        markFlushed(program);
+      }
     }
     populateFunctionPatterns(patterns);
     populateSinePatterns(patterns, *found);

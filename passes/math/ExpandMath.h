@@ -40,6 +40,16 @@ std::optional<double> getConstant(mlir::Value value);
 /// every result that depends on them is rounded to 16 bits or fewer.
 void markApproximate(tile::ProgramOp program);
 
+/// Marks the approximate functions and divisions of `program` for which numbers
+/// below 2^-126 are known not to matter, and scales the operands of divisions
+/// so that they do not.
+void markFlushed(tile::ProgramOp program);
+
+/// Whether the GPU may take numbers below 2^-126 for 0 where it computes `op`.
+inline bool isFlushed(mlir::Operation *op) {
+  return op->hasAttr(tile::TileDialect::kFlushedAttrName);
+}
+
 /// Guards divisions of integers in `module`, none of which may end the process.
 void guardDivisions(mlir::Operation *module);
 
@@ -110,6 +120,9 @@ public:
   const mlir::arith::FastMathFlags flags;
 };
 
+/// Applies the GPU's intrinsic `name` to each element of `x`.
+mlir::Value createIntrinsic(Formula &f, llvm::StringRef name, mlir::Value x);
+
 /// Rewrites one function of one operand of float32.
 template <typename OpTy, mlir::Value (*expand)(Formula &, mlir::Value)>
 struct ExpandFunction : public mlir::OpRewritePattern<OpTy> {
@@ -131,6 +144,9 @@ mlir::Value createExp(Formula &f, mlir::Value x, mlir::Value rest);
 
 /// Patterns for functions that the GPU has as approximate instructions.
 void populateApproximationPatterns(mlir::RewritePatternSet &patterns);
+/// Patterns for functions of float32 that are approximate, of which the GPU has
+/// only parts.
+void populateHiddenPatterns(mlir::RewritePatternSet &patterns);
 /// Patterns for exp and exp2 without an instruction for them.
 void populateExponentialPatterns(mlir::RewritePatternSet &patterns);
 /// Patterns for sin, cos and tan of float32, whatever the size of the angle.

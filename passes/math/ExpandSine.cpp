@@ -38,79 +38,103 @@ struct Reduced {
   Value quarters, rest;
 };
 
-Reduced reduceInParts(Formula &f, Value x) {
-  // 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits.
-  constexpr double rounder = 12582912.0;
+/// x less n times `halves` halves of pi.
+Value subtractMultiples(Formula &f, Value n, Value x, int halves) {
   constexpr float first = static_cast<float>(kHalfPi);
   constexpr float second = static_cast<float>(kHalfPi - first);
   // Numbers next to a multiple of pi / 2 need digits of it that float64 lacks.
   constexpr double third = kHalfPi - first - second + 0x1.1a62633145c07p-54;
-  Value shifted = f.fma(x, f.number(1 / kHalfPi), f.number(rounder));
-  Value n = f.sub(shifted, f.number(rounder));
-  Value rest = f.fma(n, f.number(-first), x);
-  rest = f.fma(n, f.number(-second), rest);
-  rest = f.fma(n, f.number(-third), rest);
-  return {f.toBits(shifted), rest};
+  Value rest = x;
+  for (double part : {double(first), double(second), third})
+    rest = f.fma(n, f.number(-halves * part), rest);
+  return rest;
 }
 
-/// Reduces one number that is finite and above `kLargestInParts`.
+Reduced reduceInParts(Formula &f, Value x) {
+  // 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits.
+  constexpr double rounder = 12582912.0;
+  Value shifted = f.fma(x, f.number(1 / kHalfPi), f.number(rounder));
+  Value n = f.sub(shifted, f.number(rounder));
+  return {f.toBits(shifted), subtractMultiples(f, n, x, /*halves=*/1)};
+}
+
+/// Integers of 64 bits, for one number.
+struct Wide {
+  Value constant(int64_t number) const {
+    return arith::ConstantIntOp::create(f.builder, f.builder.getI64Type(),
+                                        number);
+  }
+  Value extend(Value value) const {
+    return arith::ExtUIOp::create(f.builder, f.builder.getI64Type(), value);
+  }
+  Value truncate(Value value) const {
+    return arith::TruncIOp::create(f.builder, f.builder.getI32Type(), value);
+  }
+  Value shiftLeft(Value value, Value count) const {
+    return arith::ShLIOp::create(f.builder, value, count);
+  }
+  Value shiftRight(Value value, Value count) const {
+    return arith::ShRUIOp::create(f.builder, value, count);
+  }
+  Formula &f;
+};
+
+/// The part of |x| / (2 pi) behind the point, as 64 bits, for one number that
+/// is finite and above `kLargestInParts`.
 ///
-/// It is M 2^k, where M is an integer of 32 bits. Bits of 2 / pi that are worth
-/// more than 2 after a shift by k make whole turns and are left out; of the
-/// others, 96 are multiplied by M, which leaves 62 bits behind the point.
-Reduced reduceByBits(Formula &f, Value x) {
+/// The number is M 2^k, where M is an integer of 32 bits. Bits of 2 / pi that
+/// are worth more than 2 after a shift by k make whole turns and are left out.
+/// Of the others, so many `words` of 32 are multiplied by M: of the result, two
+/// leave 32 bits that no lost bit reaches, and three 64.
+Value findTurns(Formula &f, Value x, unsigned words) {
   // The bits of 2 / pi, behind as many zeros as the smallest k reaches back.
   constexpr uint32_t bitsOfTwoOverPi[] = {0x00000000, 0xA2F9836E, 0x4E441529,
                                           0xFC2757D1, 0xF534DDC0, 0xDB629599,
                                           0x3C439041};
-  ImplicitLocOpBuilder &builder = f.builder;
-  Type i64 = builder.getI64Type(), f64 = builder.getF64Type();
+  Wide wide{f};
   auto word = [&](uint32_t bits) {
     return f.integer(static_cast<int32_t>(bits));
   };
-  auto wide = [&](int64_t number) -> Value {
-    return arith::ConstantIntOp::create(builder, i64, number);
-  };
-  auto shiftLeft = [&](Value value, Value count) -> Value {
-    return arith::ShLIOp::create(builder, value, count);
-  };
-  auto shiftRight = [&](Value value, Value count) -> Value {
-    return arith::ShRUIOp::create(builder, value, count);
-  };
-
   Value bits = f.toBits(f.abs(x));
   Value mantissa = f.orInt(f.shiftLeft(bits, 8), word(0x80000000));
   // The place where the bits begin: k + 30.
   Value begin = f.subInt(f.shiftRight(bits, 23), f.integer(128));
   Value isEven = f.isZero(f.andInt(begin, f.integer(32)));
   Value isNear = f.isZero(f.andInt(begin, f.integer(64)));
-  SmallVector<Value> words;
-  for (unsigned index = 0; index < 5; ++index)
-    words.push_back(f.select(isNear, word(bitsOfTwoOverPi[index]),
-                             word(bitsOfTwoOverPi[index + 2])));
-  for (unsigned index = 0; index < 4; ++index)
-    words[index] = f.select(isEven, words[index], words[index + 1]);
+  SmallVector<Value> chosen;
+  for (unsigned index = 0; index < words + 2; ++index)
+    chosen.push_back(f.select(isNear, word(bitsOfTwoOverPi[index]),
+                              word(bitsOfTwoOverPi[index + 2])));
+  for (unsigned index = 0; index < words + 1; ++index)
+    chosen[index] = f.select(isEven, chosen[index], chosen[index + 1]);
   Value shift = f.andInt(begin, f.integer(31));
   Value rest = f.subInt(f.integer(31), shift);
   auto product = [&](unsigned index) -> Value {
     // In two steps, as a shift by 32 would do nothing.
-    Value lower = shiftRight(f.shiftRight(words[index + 1], 1), rest);
-    Value window = f.orInt(shiftLeft(words[index], shift), lower);
-    return arith::MulIOp::create(
-        builder, arith::ExtUIOp::create(builder, i64, window),
-        arith::ExtUIOp::create(builder, i64, mantissa));
+    Value lower = wide.shiftRight(f.shiftRight(chosen[index + 1], 1), rest);
+    Value window = f.orInt(wide.shiftLeft(chosen[index], shift), lower);
+    return arith::MulIOp::create(f.builder, wide.extend(window),
+                                 wide.extend(mantissa));
   };
-  Value fraction = shiftRight(product(2), wide(32));
-  fraction = f.addInt(fraction, product(1));
-  fraction = f.addInt(fraction, shiftLeft(product(0), wide(32)));
+  Value turns =
+      f.addInt(product(1), wide.shiftLeft(product(0), wide.constant(32)));
+  if (words > 2)
+    turns = f.addInt(turns, wide.shiftRight(product(2), wide.constant(32)));
+  return turns;
+}
 
+/// Reduces one number that is finite and above `kLargestInParts`.
+Reduced reduceByBits(Formula &f, Value x) {
+  ImplicitLocOpBuilder &builder = f.builder;
+  Wide wide{f};
+  Type f64 = builder.getF64Type();
+  Value turns = findTurns(f, x, /*words=*/3);
   // Takes two bits ahead of the point, and rounds by those behind it.
-  Value quarters =
-      shiftRight(f.addInt(fraction, wide(int64_t(1) << 61)), wide(62));
-  quarters = arith::TruncIOp::create(builder, builder.getI32Type(), quarters);
+  Value quarters = wide.truncate(wide.shiftRight(
+      f.addInt(turns, wide.constant(int64_t(1) << 61)), wide.constant(62)));
   // float64 has the digits that a number next to a multiple of pi / 2 keeps.
-  Value angle =
-      arith::SIToFPOp::create(builder, f64, shiftLeft(fraction, wide(2)));
+  Value angle = arith::SIToFPOp::create(
+      builder, f64, wide.shiftLeft(turns, wide.constant(2)));
   Value scale = arith::ConstantOp::create(
       builder, builder.getF64FloatAttr(kHalfPi * 0x1p-64));
   angle = arith::MulFOp::create(builder, angle, scale);
@@ -120,8 +144,9 @@ Reduced reduceByBits(Formula &f, Value x) {
           f.select(isNegative, f.neg(angle), angle)};
 }
 
-/// A function of an angle.
-using AngleFunction = Value (*)(Formula &, Reduced);
+/// A function of a reduced angle, and one of any angle.
+using ReducedFunction = Value (*)(Formula &, Reduced);
+using AngleFunction = Value (*)(Formula &, Value);
 
 /// The sine of an angle and a number of `quarters` more.
 template <int quarters>
@@ -151,14 +176,64 @@ Value createTangent(Formula &f, Reduced angle) {
   return f.select(isEven, tangent, f.div(f.number(-1.0), tangent));
 }
 
+/// The sine of an angle of at most pi / 2 where a rounding hides the error,
+/// negated where the highest bit of `sign` is set, which is the only one.
+Value createSignedSine(Formula &f, Value angle, Value sign) {
+  Value sine = f.oddPolynomial(
+      angle, {2.60547812e-06, -0.000198094735, 0.00833306459, -0.166666595});
+  return f.fromBits(arith::XOrIOp::create(f.builder, f.toBits(sine), sign));
+}
+
+/// The sine of x and a number of `quarters` more, 0 or 1, where a rounding
+/// hides the error. x is reduced by multiples of pi, so that no other function
+/// is computed beside it.
+template <int quarters>
+Value createHiddenSine(Formula &f, Value x) {
+  constexpr double rounder = 12582912.0;
+  Value scale = f.number(0.5 / kHalfPi);
+  Value shifted, n, halves;
+  if (quarters) {
+    // Turned by a quarter, x is next to a half of a multiple.
+    shifted = f.add(f.fma(x, scale, f.number(-0.5)), f.number(rounder));
+    n = f.add(f.sub(shifted, f.number(rounder)), f.number(0.5));
+    halves = f.addInt(f.toBits(shifted), f.integer(1));
+  } else {
+    shifted = f.fma(x, scale, f.number(rounder));
+    n = f.sub(shifted, f.number(rounder));
+    halves = f.toBits(shifted);
+  }
+  return createSignedSine(f, subtractMultiples(f, n, x, /*halves=*/2),
+                          f.shiftLeft(halves, 31));
+}
+
+/// The same of one number that is finite and above `kLargestInParts`.
+template <int quarters>
+Value createHiddenSineOfLarge(Formula &f, Value x) {
+  ImplicitLocOpBuilder &builder = f.builder;
+  Wide wide{f};
+  Value turns = wide.truncate(
+      wide.shiftRight(findTurns(f, x, /*words=*/2), wide.constant(32)));
+  // The cosine is the sine of a quarter turn more, and even; the sine is odd.
+  if (quarters)
+    turns = f.addInt(turns, f.integer(1 << 30));
+  // How far it is to the next half turn, and whether the number of these is
+  // odd.
+  Value angle =
+      f.mul(f.intToFloat(f.shiftLeft(turns, 1)), f.number(kHalfPi * 0x1p-31));
+  Value sign = f.addInt(turns, f.integer(1 << 30));
+  if (!quarters)
+    sign = arith::XOrIOp::create(builder, sign, f.toBits(x));
+  constexpr auto highest = static_cast<int32_t>(0x80000000);
+  return createSignedSine(f, angle, f.andInt(sign, f.integer(highest)));
+}
+
 /// `function` of one number if it is finite and large, else `otherwise`.
-Value createOfLarge(Formula &f, Value x, Value otherwise,
-                    AngleFunction function) {
+Value replaceOne(Formula &f, Value x, Value otherwise, AngleFunction function) {
   Value magnitude = f.abs(x);
   Value isLarge = f.andInt(
       f.less(f.number(kLargestInParts), magnitude),
       f.less(magnitude, f.number(std::numeric_limits<double>::infinity())));
-  return f.select(isLarge, function(f, reduceByBits(f, x)), otherwise);
+  return f.select(isLarge, function(f, x), otherwise);
 }
 
 /// `results` with `function` of those of `x` that are large in their places.
@@ -170,7 +245,7 @@ Value replaceLarge(Formula &f, Value x, Value results, AngleFunction function) {
   ImplicitLocOpBuilder &builder = f.builder;
   auto type = dyn_cast<VectorType>(x.getType());
   if (!type)
-    return createOfLarge(f, x, results, function);
+    return replaceOne(f, x, results, function);
   int64_t count = type.getNumElements();
   SmallVector<int64_t> turned(count);
   std::iota(turned.begin(), turned.end(), 1);
@@ -191,7 +266,7 @@ Value replaceLarge(Formula &f, Value x, Value results, AngleFunction function) {
             vector::ExtractOp::create(one.builder, turning[0], int64_t(0));
         Value result =
             vector::ExtractOp::create(one.builder, turning[1], int64_t(0));
-        result = createOfLarge(one, first, result, function);
+        result = replaceOne(one, first, result, function);
         scf::YieldOp::create(one.builder, ValueRange{turn(turning[0], first),
                                                      turn(turning[1], result)});
       });
@@ -214,10 +289,64 @@ Value isAny(Formula &f, Value condition, bool onHost) {
   return any;
 }
 
-template <typename OpTy, AngleFunction function>
+/// `function` of angles of the size that models have, and of large ones.
+template <ReducedFunction function>
+Value createOfUsual(Formula &f, Value x) {
+  return function(f, reduceInParts(f, x));
+}
+template <ReducedFunction function>
+Value createOfLarge(Formula &f, Value x) {
+  return function(f, reduceByBits(f, x));
+}
+
+/// Whether `x` is what float32 has rounded, in place of a number from memory,
+/// as it is or times a constant.
+bool isRounded(Value x) {
+  if (auto product = x.getDefiningOp<arith::MulFOp>()) {
+    if (getConstant(product.getRhs()))
+      x = product.getLhs();
+    else if (getConstant(product.getLhs()))
+      x = product.getRhs();
+  }
+  Operation *op = x.getDefiningOp();
+  if (auto choice = dyn_cast_or_null<arith::SelectOp>(op))
+    return isRounded(choice.getTrueValue()) ||
+           isRounded(choice.getFalseValue());
+  // The last is what an instruction's results, one by one, are put into.
+  return isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp,
+                         arith::DivFOp, LLVM::CallIntrinsicOp,
+                         vector::InsertOp>(op) ||
+         (op && isa<math::MathDialect>(op->getDialect()));
+}
+
+/// `x` without what exceeds 2^23 of it. A rounded angle of this size is off by
+/// up to half a radian, so that its sine is any number; a branch for it would
+/// part the code around it, and keep in registers all that is alive there.
+Value boundAngle(Formula &f, Value x) {
+  Value most = f.number(0x1p23), least = f.number(-0x1p23);
+  Value bounded = arith::MinimumFOp::create(
+      f.builder, arith::MaximumFOp::create(f.builder, x, least), most);
+  // That of infinity is NaN.
+  return f.fma(x, f.number(0.0), bounded);
+}
+
+struct AngleFunctions {
+  AngleFunction ofUsual, ofLarge;
+};
+
+template <ReducedFunction function>
+constexpr AngleFunctions kExact = {createOfUsual<function>,
+                                   createOfLarge<function>};
+template <int quarters>
+constexpr AngleFunctions kHidden = {createHiddenSine<quarters>,
+                                    createHiddenSineOfLarge<quarters>};
+
+template <typename OpTy>
 struct ExpandAngleFunction : public OpRewritePattern<OpTy> {
-  ExpandAngleFunction(MLIRContext *context, bool onHost)
-      : OpRewritePattern<OpTy>(context), onHost(onHost) {}
+  ExpandAngleFunction(MLIRContext *context, bool onHost, AngleFunctions exact,
+                      AngleFunctions hidden)
+      : OpRewritePattern<OpTy>(context), onHost(onHost), exact(exact),
+        hidden(hidden) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
@@ -225,14 +354,20 @@ struct ExpandAngleFunction : public OpRewritePattern<OpTy> {
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType(), op.getFastmath());
     Value x = op.getOperand();
-    Value result = function(f, reduceInParts(f, x));
+    const bool isHidden = !onHost && isApproximate(op.getFastmath());
+    const AngleFunctions &functions = isHidden ? hidden : exact;
+    if (isHidden && isRounded(x)) {
+      rewriter.replaceOp(op, functions.ofUsual(f, boundAngle(f, x)));
+      return success();
+    }
+    Value result = functions.ofUsual(f, x);
     Value isLarge = f.less(f.number(kLargestInParts), f.abs(x));
     auto branch = scf::IfOp::create(
         f.builder, isAny(f, isLarge, onHost),
         [&](OpBuilder &inside, Location loc) {
           Formula large(inside, loc, op.getType(), op.getFastmath());
-          scf::YieldOp::create(inside, loc,
-                               replaceLarge(large, x, result, function));
+          scf::YieldOp::create(
+              inside, loc, replaceLarge(large, x, result, functions.ofLarge));
         },
         [&](OpBuilder &inside, Location loc) {
           scf::YieldOp::create(inside, loc, result);
@@ -242,14 +377,19 @@ struct ExpandAngleFunction : public OpRewritePattern<OpTy> {
   }
 
   bool onHost;
+  AngleFunctions exact, hidden;
 };
 
 } // namespace
 
 void bastile::populateSinePatterns(RewritePatternSet &patterns,
                                    const Target &target) {
-  patterns.add<ExpandAngleFunction<math::SinOp, createSine<0>>,
-               ExpandAngleFunction<math::CosOp, createSine<1>>,
-               ExpandAngleFunction<math::TanOp, createTangent>>(
-      patterns.getContext(), target.isHost());
+  MLIRContext *context = patterns.getContext();
+  const bool onHost = target.isHost();
+  patterns.add<ExpandAngleFunction<math::SinOp>>(
+      context, onHost, kExact<createSine<0>>, kHidden<0>);
+  patterns.add<ExpandAngleFunction<math::CosOp>>(
+      context, onHost, kExact<createSine<1>>, kHidden<1>);
+  patterns.add<ExpandAngleFunction<math::TanOp>>(
+      context, onHost, kExact<createTangent>, kExact<createTangent>);
 }

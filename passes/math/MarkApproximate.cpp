@@ -38,9 +38,10 @@ bool isWide(Type type) {
 
 /// Whether one instruction, or a formula around one, may stand for `op`.
 bool hasApproximation(Operation *op) {
-  return isa<arith::DivFOp, math::ErfOp, math::ErfcOp, math::ExpOp,
-             math::Exp2Op, math::LogOp, math::Log2Op, math::PowFOp,
-             math::RsqrtOp, math::SqrtOp>(op);
+  return isa<arith::DivFOp, math::CosOp, math::ErfOp, math::ErfcOp, math::ExpOp,
+             math::Exp2Op, math::LogOp, math::Log1pOp, math::Log2Op,
+             math::PowFOp, math::RsqrtOp, math::SinOp, math::SqrtOp,
+             math::TanhOp>(op);
 }
 
 /// The variable that `address` is in, or the pointer that it is computed from.

@@ -2,14 +2,17 @@
 
 #schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>
 
-// The GPU has 2^x. Rounding to bfloat16 hides the error of one product.
+// The GPU has 2^x. Rounding to bfloat16 hides the error of one product, and of a
+// square, which has results below 2^-126 where the instruction has none.
 // CHECK-LABEL: tile.program @exp_narrow(
 // CHECK-SAME:      %[[P:[^:]*]]: !llvm.ptr<1>, %[[X:[^:]*]]: vector<4xf32>)
-// CHECK:         %[[LOG2E:.*]] = arith.constant dense<1.44269502> : vector<4xf32>
-// CHECK-NEXT:    %[[POWER:.*]] = arith.mulf %[[X]], %[[LOG2E]]
+// CHECK:         %[[HALF:.*]] = arith.constant dense<0.72134{{.*}}> : vector<4xf32>
+// CHECK:         %[[POWER:.*]] = arith.mulf %[[X]], %[[HALF]]
 // CHECK-NEXT:    %[[FIRST:.*]] = vector.extract %[[POWER]][0]
-// CHECK-NEXT:    llvm.call_intrinsic "llvm.nvvm.ex2.approx.f32"(%[[FIRST]])
-// CHECK-COUNT-3: llvm.call_intrinsic "llvm.nvvm.ex2.approx.f32"
+// CHECK-NEXT:    llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%[[FIRST]])
+// CHECK-COUNT-3: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK:         %[[ROOT:.*]] = vector.insert
+// CHECK-NEXT:    arith.mulf %[[ROOT]], %[[ROOT]]
 // CHECK:         arith.truncf
 tile.program @exp_narrow(%p: !llvm.ptr<1>, %x: vector<4xf32>)
     attributes {leading = 0 : i64, schedule = #schedule} {
@@ -43,6 +46,87 @@ tile.program @not_marked(%saved: !llvm.ptr<1>, %x: f32)
   tile.return
 }
 
+// The sigmoid takes the operand's size for nothing. Reciprocals of numbers that a
+// range keeps away from 0, as here 1 to 2, need no care.
+// CHECK-LABEL: tile.program @sigmoid(
+// CHECK:         %[[SIZE:.*]] = math.absf
+// CHECK:         arith.negf %[[SIZE]]
+// CHECK:         %[[ROOT:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK:         arith.mulf %[[ROOT]], %[[ROOT]]
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
+tile.program @sigmoid(%p: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %positive = arith.cmpf oge, %x, %zero : f32
+  %negated = arith.negf %x : f32
+  %size = arith.select %positive, %negated, %x : f32
+  %power = math.exp %size : f32
+  %numerator = arith.select %positive, %one, %power : f32
+  %denominator = arith.addf %power, %one : f32
+  %0 = arith.divf %numerator, %denominator : f32
+  %1 = arith.truncf %0 : f32 to bf16
+  llvm.store %1, %p : bf16, !llvm.ptr<1>
+  tile.return
+}
+
+// A divisor without an upper bound is made a quarter as large, so that its
+// reciprocal is no subnormal number.
+// CHECK-LABEL: tile.program @scaled_division(
+// CHECK-DAG:     %[[QUARTER:.*]] = arith.constant 2.500000e-01
+// CHECK-DAG:     %[[SQUARE:.*]] = arith.mulf %[[X:.*]], %[[X]]
+// CHECK-DAG:     %[[Y:.*]] = arith.mulf %{{.*}}, %[[QUARTER]]
+// CHECK-DAG:     %[[D:.*]] = math.fma %[[SQUARE]], %[[QUARTER]], %[[QUARTER]]
+// CHECK:         %[[R:.*]] = llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%[[D]])
+// CHECK:         arith.mulf %[[Y]], %[[R]]
+tile.program @scaled_division(%p: !llvm.ptr<1>, %x: f32, %y: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
+  %one = arith.constant 1.0 : f32
+  %square = arith.mulf %x, %x : f32
+  %divisor = arith.addf %square, %one : f32
+  %0 = arith.divf %y, %divisor : f32
+  %1 = arith.truncf %0 : f32 to bf16
+  llvm.store %1, %p : bf16, !llvm.ptr<1>
+  tile.return
+}
+
+// Of a divisor that may be subnormal, and of its root, nothing is flushed.
+// CHECK-LABEL: tile.program @small_divisor(
+// CHECK-NOT:     ftz
+// CHECK:         tile.return
+tile.program @small_divisor(%p: !llvm.ptr<1>, %x: f32, %y: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
+  %square = arith.mulf %x, %x : f32
+  %root = math.sqrt %square : f32
+  %0 = arith.divf %y, %root : f32
+  %1 = arith.truncf %0 : f32 to bf16
+  llvm.store %1, %p : bf16, !llvm.ptr<1>
+  tile.return
+}
+
+// Functions whose error a rounding hides: their powers and quotients need no care
+// of subnormal numbers, and one function of an angle no other. An angle that has been
+// rounded is bounded, any other reduced in a branch where it is large.
+// CHECK-LABEL: tile.program @hidden(
+// CHECK:         "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK:         "llvm.nvvm.rcp.approx.ftz.f"
+// CHECK:         "llvm.nvvm.lg2.approx.ftz.f"
+// CHECK:         arith.minimumf
+// CHECK-NOT:     scf.if
+// CHECK:         arith.xori
+// CHECK:         scf.if
+tile.program @hidden(%p: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
+  %0 = math.tanh %x : f32
+  %1 = math.log1p %0 : f32
+  %2 = math.sin %1 : f32
+  %number = math.cos %x : f32
+  %sum = arith.addf %2, %number : f32
+  %3 = arith.truncf %sum : f32 to bf16
+  llvm.store %3, %p : bf16, !llvm.ptr<1>
+  tile.return
+}
+
 // In a sum, or times a number of the row, what is below 2^-126 may be 0.
 // CHECK-LABEL: tile.program @exp_term(
 // CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
@@ -62,7 +146,8 @@ tile.program @exp_term(%p: !llvm.ptr<1>, %x: vector<2xf32>, %scale: f32)
 
 // A gate is multiplied by what may be large: silu(-88) is a number of bfloat16.
 // CHECK-LABEL: tile.program @exp_gate(
-// CHECK-NOT:     ftz
+// CHECK:         %[[ROOT:.*]] = vector.insert %{{.*}} [1]
+// CHECK-NEXT:    arith.mulf %[[ROOT]], %[[ROOT]]
 // CHECK:         tile.return
 tile.program @exp_gate(%p: !llvm.ptr<1>, %x: vector<2xf32>)
     attributes {leading = 0 : i64, schedule = #schedule} {
@@ -352,7 +437,7 @@ tile.program @narrow_arithmetic(%p: !llvm.ptr<1>, %x: vector<4xbf16>)
 
 // CHECK-LABEL: tile.program @narrow_function(
 // CHECK-NOT:     math.exp %
-// CHECK:         "llvm.nvvm.ex2.approx.f32"
+// CHECK:         "llvm.nvvm.ex2.approx.{{(ftz.)?}}f32"
 // CHECK:         arith.truncf %{{.*}} : f32 to f16
 tile.program @narrow_function(%p: !llvm.ptr<1>, %x: f16)
     attributes {leading = 0 : i64, schedule = #schedule} {
