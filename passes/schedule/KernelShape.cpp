@@ -182,6 +182,42 @@ static int64_t getKeptBytes(tile::KernelOp kernel, const KernelSpace &space) {
   return bytes;
 }
 
+/// The most values of a column that are alive at once where a column's values
+/// are computed one by one, in the order of the formula: operands and numbers
+/// that are only widened or repeated aside.
+static int64_t countLiveValues(tile::KernelOp kernel,
+                               const KernelSpace &space) {
+  auto isComputed = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return op &&
+           !isa<tile::BroadcastOp, arith::ExtFOp, arith::ConstantOp>(op) &&
+           isRowTensor(value) && space.isWhole(value);
+  };
+  Block &body = kernel.getBody().front();
+  DenseMap<Value, Operation *> lastUses;
+  // What is read of a value that is widened or repeated is the value itself.
+  auto use = [&](Value value, Operation *user) {
+    while (auto widened = value.getDefiningOp<arith::ExtFOp>())
+      value = widened.getIn();
+    if (isComputed(value))
+      lastUses[value] = user;
+  };
+  for (Operation &op : body)
+    for (Value operand : op.getOperands())
+      use(operand, &op);
+  DenseMap<Operation *, int64_t> ends;
+  for (auto [value, last] : lastUses)
+    ++ends[last];
+  int64_t live = 0, most = 0;
+  for (Operation &op : body) {
+    for (Value result : op.getResults())
+      live += lastUses.contains(result);
+    most = std::max(most, live);
+    live -= ends.lookup(&op);
+  }
+  return most;
+}
+
 /// About how many ops the host's processor takes to compute a vector of `op`.
 static int64_t countHostOps(Operation *op) {
   auto isRow = [](Type result) {
@@ -258,6 +294,7 @@ KernelShape KernelShape::get(tile::KernelOp kernel, const KernelSpace &space) {
     shape.startsWithShared = sweeps.startsWithShared();
     shape.keptBytes = getKeptBytes(kernel, space);
   }
+  shape.numLiveValues = countLiveValues(kernel, space);
   for (BlockArgument argument : kernel.getArguments())
     (isRowTensor(argument) ? shape.loadedBytes : shape.sharedBytes) +=
         getRowBytes(cast<RankedTensorType>(argument.getType())) /

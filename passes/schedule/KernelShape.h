@@ -48,6 +48,8 @@ struct KernelShape {
   /// those of what all rows share, and those of values that are computed before
   /// a reduction and stay in registers until they are used after it.
   int64_t loadedBytes = 0, sharedBytes = 0, keptBytes = 0;
+  /// The most computed values of a column that are alive at once.
+  int64_t numLiveValues = 0;
   /// Whether rows are combined, by each program its own or by one program all.
   bool hasPartialRows = false;
   /// How many of the partial results of each program are rows rather than

@@ -12,46 +12,72 @@
 using namespace mlir;
 using namespace bastile;
 
-/// The number of registers on every GPU so far.
-static constexpr int64_t kRegistersPerMultiprocessor = 65536;
 static constexpr int64_t kMostRegistersPerThread = 255;
 static constexpr int64_t kMostBlocksPerMultiprocessor = 32;
 
 /// Seconds from a load to its data, on a busy GPU.
 static constexpr double kMemoryLatency = 700e-9;
 
-/// Registers for addresses, sizes and intermediate values.
-static constexpr double kBaseRegisters = 20;
-static constexpr double kRegistersPerOperand = 2;
-
 RowsModel::RowsModel(tile::KernelOp kernel, const Target &target)
-    : kernelShape(KernelShape::get(kernel)), target(target) {
-  operands = kernel.getNumArguments() + kernel.getNumResults();
-  for (Operation &op : kernel.getBody().front())
-    if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op))
-      sums += reduce.getInput().getType().getShape().back() > 1;
+    : kernelShape(KernelShape::get(kernel)), target(target) {}
+
+double bastile::estimateRegisters(const ScheduleFields &fields,
+                                  const KernelShape &shape) {
+  // Addresses, sizes and statistics.
+  constexpr double base = 24;
+  // The assembler computes some values again, or later, and some of the next
+  // vector before it is done with one.
+  constexpr double liveShare = 0.65;
+  constexpr double mostAtOnce = 12;
+  // What a function holds meanwhile where no rounding hides its error.
+  constexpr int64_t liveInFunction = 6;
+  double perThread = static_cast<double>(fields.rows) * fields.columns /
+                     (fields.getBlocks() * fields.threads);
+  // A row stays in registers as it was loaded, and so do values that a later
+  // sweep needs. The next row is on its way to registers, or to shared memory
+  // where there are more stages than two.
+  const bool loadsAhead = fields.persistent > 0 && fields.stages == 2;
+  int64_t held = shape.keptBytes + shape.sharedBytes +
+                 (loadsAhead ? shape.loadedBytes : 0);
+  // Elements narrower than a register share one where vectors are that wide.
+  int64_t registerBytes =
+      std::min<int64_t>(4, fields.vector * shape.minElementBytes);
+  double registers =
+      base + perThread * std::max(held, shape.loadedBytes) / registerBytes;
+  // Each vector has an address.
+  registers += perThread / fields.vector;
+  int64_t live = shape.numLiveValues;
+  if (shape.minElementBytes >= 4)
+    live += liveInFunction;
+  registers +=
+      liveShare * live * std::min({perThread, 2.0 * fields.vector, mostAtOnce});
+  // Column sums are floats, and lie in memory where a program goes through a
+  // row in tiles.
+  if (!isLoop(fields, shape))
+    registers +=
+        shape.numLongPartialRows * std::max(1.0, perThread / fields.rows);
+  return registers;
+}
+
+int64_t bastile::getAvailableRegisters(const ScheduleFields &fields) {
+  // Registers are given to four warps at a time.
+  constexpr int64_t threadsAtOnce = 128;
+  const int64_t blocks = getMinBlocksPerMultiprocessor(fields);
+  const int64_t threads = blocks * llvm::alignTo(fields.threads, threadsAtOnce);
+  return std::min<int64_t>(kMostRegistersPerThread,
+                           kRegistersPerMultiprocessor / threads / 8 * 8);
 }
 
 RowsEstimate RowsModel::estimate(tile::RowsAttr schedule) const {
   RowsEstimate result;
   int64_t threads = schedule.getThreads(), blocks = schedule.getBlocks();
   int64_t length = kernelShape.getSpan(schedule.getVector());
-  double perThread = static_cast<double>(schedule.getRows()) *
-                     schedule.getColumns() / (blocks * threads);
   bool isSwept = schedule.getColumns() < length;
 
-  // A row stays in registers as it was loaded; its vectors are computed on one
-  // after the other. Column sums are floats, and lie in memory where a program
-  // goes through a row in tiles.
-  double vectors = perThread / schedule.getVector();
-  result.registers = kBaseRegisters + kRegistersPerOperand * operands +
-                     perThread * kernelShape.loadedBytes / 4 +
-                     schedule.getVector() + vectors;
-  double perColumn = perThread / schedule.getRows();
-  if (sums > 0 && !(isSwept && kernelShape.numReductions > 0))
-    result.registers += sums * std::max(1.0, perColumn);
-  int64_t available = std::min<int64_t>(
-      kMostRegistersPerThread, kRegistersPerMultiprocessor / threads / 8 * 8);
+  result.registers = estimateRegisters(ScheduleFields(schedule), kernelShape);
+  ScheduleFields one(schedule);
+  one.persistent = std::min<int64_t>(one.persistent, 1);
+  int64_t available = getAvailableRegisters(one);
   result.spills = result.registers > available;
 
   double registers = std::min<double>(

@@ -9,7 +9,7 @@
 
 #include "bastile/Target.h"
 #include "dialect/Tile.h"
-#include "passes/schedule/KernelShape.h"
+#include "passes/schedule/ScheduleFields.h"
 
 namespace bastile {
 
@@ -29,6 +29,15 @@ struct RowsEstimate {
   /// How often a program reads a row.
   double sweeps = 1;
 };
+
+/// The registers that a thread needs where it holds its part of a row, and
+/// where it sweeps the row. The numbers are fitted to what the assembler takes
+/// of about a hundred kernels.
+double estimateRegisters(const ScheduleFields &fields,
+                         const KernelShape &shape);
+
+/// The registers that a thread of such a schedule can have.
+int64_t getAvailableRegisters(const ScheduleFields &fields);
 
 /// The speed of the schedules of a kernel on rows.
 class RowsModel {
@@ -53,9 +62,6 @@ private:
 
   KernelShape kernelShape;
   const Target &target;
-  /// How many sums of rows a thread keeps for each column.
-  int64_t sums = 0;
-  int64_t operands = 0;
 };
 
 } // namespace bastile

@@ -6,8 +6,12 @@
 
 #include "passes/schedule/ScheduleFields.h"
 
+#include "passes/schedule/Occupancy.h"
+#include "passes/schedule/RowsModel.h"
+#include "passes/schedule/ScheduleLoops.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -26,51 +30,26 @@ constexpr int64_t kMostStagedBytes = 32;
 /// outlive a reduction, of the next row and of what all rows share, and its
 /// sums.
 constexpr int64_t kMostSummedBytes = 208;
-/// Shared memory of a block beside what it keeps of rows, in bytes: the
-/// system's share, and the partial results of its warps.
-constexpr int64_t kOtherSharedBytes = 2 << 10;
-
+/// Registers that such a thread takes for them and for what it computes, beyond
+/// which a multiprocessor has registers for 512 threads.
+constexpr double kMostSummedRegisters = 88;
 /// Chooses vectors that divide the row, unless they are much narrower than the
-/// widest vector and many of the widest would lie inside of each row.
+/// widest vector and many of the widest would lie inside of each row. Of
+/// several tensors, whose ends of rows take as many instructions as the rest,
+/// vectors half as wide cost less.
 int64_t chooseVector(const KernelShape &shape, const Target &target) {
   constexpr int64_t kFewestVectors = kWarp;
   int64_t vector = shape.getVector(target.vectorBytes);
   int64_t widest = target.vectorBytes / shape.minElementBytes;
   bool isNarrow = vector * 4 <= widest;
+  const bool isOneTensor = shape.loadedBytes <= shape.minElementBytes;
+  if (!isOneTensor && shape.numReductions > 0 &&
+      shape.rowLength <= kMostElementsHeld)
+    widest = std::max<int64_t>(2, widest / 2);
   return isNarrow && shape.allowsMisalignment(widest) &&
                  shape.rowLength >= kFewestVectors * widest
              ? widest
              : vector;
-}
-
-/// Which of several equally good numbers of threads to choose.
-enum class Prefer {
-  /// The most threads: each holds less.
-  Most,
-  /// The fewest threads: blocks end, and make room for others, one by one.
-  Fewest,
-};
-
-/// Finds the number of threads, from `minThreads` to `maxThreads` or the pinned
-/// one, that leaves the fewest of `pieces` vectors padding while none holds
-/// more than `maxPieces`; 0 if there is none.
-int64_t findThreads(const ScheduleFields &fields, int64_t pieces,
-                    int64_t minThreads, int64_t maxThreads, int64_t maxPieces,
-                    Prefer prefer = Prefer::Most) {
-  int64_t best = 0, bestPadded = 0;
-  for (int64_t threads = minThreads; threads <= maxThreads; threads += kWarp) {
-    if (fields.threads && fields.threads != threads)
-      continue;
-    int64_t padded = llvm::alignTo(pieces, threads);
-    if (padded > maxPieces * threads)
-      continue;
-    bool isAsGood = prefer == Prefer::Most && padded == bestPadded;
-    if (!best || padded < bestPadded || isAsGood) {
-      best = threads;
-      bestPadded = padded;
-    }
-  }
-  return best;
 }
 
 /// Chooses `threads` and `columns` for a row of which each block holds `pieces`
@@ -112,6 +91,16 @@ void chooseTileThreads(ScheduleFields &fields, int64_t pieces,
 /// as many elements one by one, beside sums of rows.
 enum class Pressure { Low, Medium, High };
 
+/// Whether so many values of a formula are alive at once that registers for
+/// them, rather than for what is loaded, decide. The bounds on bytes are those
+/// of the formulas of norms.
+bool isCrowded(const KernelShape &shape) { return shape.numLiveValues > 6; }
+
+/// Whether the ops of an element take longer than loading it. Each sweep
+/// computes them again, and threads that wait for others cost more than
+/// registers do.
+bool isCostly(const KernelShape &shape) { return shape.numOps >= 40; }
+
 /// The pressure is medium where three tensors or more are loaded, high where
 /// many values are kept beside the sums.
 Pressure getPressure(const ScheduleFields &fields, const KernelShape &shape,
@@ -120,7 +109,16 @@ Pressure getPressure(const ScheduleFields &fields, const KernelShape &shape,
       std::max(fields.vector, target.vectorBytes / shape.minElementBytes);
   int64_t bytes = shape.keptBytes + shape.loadedBytes + shape.sharedBytes +
                   4 * shape.numLongPartialRows;
-  if (elements * bytes > kMostSummedBytes)
+  ScheduleFields one;
+  one.rows = 1;
+  one.threads = kWarp;
+  one.vector = elements;
+  one.columns = elements * kWarp;
+  one.persistent = 1;
+  one.stages = 2;
+  double registers = estimateRegisters(one, shape);
+  if (elements * bytes > kMostSummedBytes ||
+      (isCrowded(shape) && registers > kMostSummedRegisters))
     return Pressure::High;
   return elements * shape.loadedBytes > kMostStagedBytes ? Pressure::Medium
                                                          : Pressure::Low;
@@ -152,8 +150,8 @@ bool chooseCluster(ScheduleFields &fields, int64_t pieces,
       mostThreads = 16 * kWarp;
     fewThreads = mostThreads;
   }
-  const bool waits =
-      !fields.columns && !fields.threads && held > 1 && shape.rereadBytes > 0;
+  const bool waits = !fields.columns && !fields.threads && held > 1 &&
+                     shape.rereadBytes > 0 && !isCostly(shape);
   if (pieces <= held * (waits ? fewThreads : mostThreads))
     return false;
   if (fields.threads)
@@ -166,125 +164,6 @@ bool chooseCluster(ScheduleFields &fields, int64_t pieces,
         return true;
       }
   return true;
-}
-
-/// Whether the shared memory of a row's blocks has room for what later sweeps
-/// read again of the row.
-bool canKeepRows(const ScheduleFields &fields, const KernelShape &shape,
-                 const Target &target) {
-  ThreadGrid grid{1, fields.threads, fields.getBlocks()};
-  int64_t scratch = getScratchBytes(fields, shape, grid);
-  return getKeptBytes(fields, shape) + scratch <= target.maxSharedBytesPerBlock;
-}
-
-/// Whether a multiprocessor has shared memory for `blocks` blocks that each
-/// keep `bytes` of rows.
-bool haveRoom(int64_t blocks, int64_t bytes, const Target &target) {
-  return blocks * (bytes + kOtherSharedBytes) <= target.maxSharedBytesPerBlock;
-}
-
-/// Sets threads, from `minThreads` to `maxThreads`, and tiles, of `elements` a
-/// thread, of a loop that sweeps rows which `blocks` blocks share.
-void setLoop(ScheduleFields &fields, const KernelShape &shape, int64_t blocks,
-             int64_t elements, int64_t minThreads, int64_t maxThreads) {
-  int64_t parts =
-      llvm::divideCeil(shape.getSpan(fields.vector), blocks * elements);
-  fields.cluster = blocks;
-  fields.threads = 0;
-  fields.threads = findThreads(fields, parts, minThreads, maxThreads,
-                               /*maxPieces=*/parts);
-  fields.columns = blocks * fields.threads * elements;
-}
-
-/// Chooses a loop that sweeps rows which `blocks` blocks share, in tiles of
-/// `perThread` elements a thread.
-void chooseLoopThreads(ScheduleFields &fields, const KernelShape &shape,
-                       const Target &target, int64_t blocks,
-                       int64_t perThread) {
-  const int64_t elements =
-      fields.vector * std::clamp<int64_t>(perThread / fields.vector, 1, 8);
-  setLoop(fields, shape, blocks, elements, 8 * kWarp, 8 * kWarp);
-  if (haveRoom(3, getKeptBytes(fields, shape), target))
-    return;
-  // So many threads that little of the last tile lies beyond the row.
-  const ScheduleFields few = fields;
-  setLoop(fields, shape, blocks, elements, 12 * kWarp, 16 * kWarp);
-  if (haveRoom(2, getKeptBytes(few, shape), target) &&
-      !haveRoom(2, getKeptBytes(fields, shape), target))
-    fields = few;
-}
-
-/// Whether blocks of a loop can keep in shared memory what later sweeps read
-/// again, with room for `atOnce` blocks on a multiprocessor.
-bool keepsRows(const ScheduleFields &fields, const KernelShape &shape,
-               const Target &target, int64_t atOnce) {
-  return isLoop(fields, shape) &&
-         haveRoom(atOnce, getKeptBytes(fields, shape), target) &&
-         canKeepRows(fields, shape, target);
-}
-
-/// Chooses the fewest blocks to a row with which a multiprocessor has room for
-/// `atOnce` blocks. Returns false if there is no such number.
-bool chooseSharers(ScheduleFields &fields, const KernelShape &shape,
-                   const Target &target, int64_t atOnce, int64_t perThread) {
-  for (int64_t blocks = 1; blocks <= target.maxBlocksPerCluster; blocks *= 2) {
-    chooseLoopThreads(fields, shape, target, blocks, perThread);
-    if (keepsRows(fields, shape, target, atOnce))
-      return true;
-  }
-  return false;
-}
-
-/// Chooses a loop over tiles for long rows whose values are more than registers
-/// hold. Three blocks or more on a multiprocessor hide best what each waits
-/// for; where blocks keep so much of a row that only two have room, blocks of
-/// more threads are chosen. A cluster shares each row that takes several
-/// sweeps, for one of two reasons: so that the shared memory that its blocks
-/// keep leaves room for others or, where no cluster is large enough for that,
-/// so that the rows being swept stay in the GPU's cache.
-void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
-                const Target &target) {
-  constexpr int64_t kPerThread = 16;
-  if (!fields.rows)
-    fields.rows = 1;
-  if (fields.cluster)
-    return chooseLoopThreads(fields, shape, target, fields.cluster, kPerThread);
-  if (chooseSharers(fields, shape, target, /*atOnce=*/2, kPerThread))
-    return;
-  int64_t rowBytes = shape.rowLength * shape.minElementBytes;
-  int64_t blocks = 1;
-  while (blocks < std::min<int64_t>(4, target.maxBlocksPerCluster) &&
-         target.residentBlocks / blocks * rowBytes > target.cachedRowBytes)
-    blocks *= 2;
-  chooseLoopThreads(fields, shape, target, blocks, kPerThread);
-}
-
-/// Chooses a loop for rows that are too long for one block, if its later sweeps
-/// can read the row from shared memory and other blocks still have room, which
-/// wait at other times: two others where one tensor is loaded, else one, or
-/// none where no cluster holds a row in registers. A block that keeps a row of
-/// a single tensor has many threads with a vector each. Returns false, and
-/// chooses nothing, if rows do not fit like that.
-bool chooseKeptRows(ScheduleFields &fields, const KernelShape &shape,
-                    const Target &target) {
-  constexpr int64_t kBytesPerThread = 32;
-  ScheduleFields loop = fields;
-  if (!loop.rows)
-    loop.rows = 1;
-  const bool isOneTensor = shape.loadedBytes <= shape.minElementBytes;
-  bool isKept = false;
-  if (isOneTensor) {
-    setLoop(loop, shape, /*blocks=*/1, loop.vector, 12 * kWarp, 16 * kWarp);
-    isKept = keepsRows(loop, shape, target, /*atOnce=*/3);
-  }
-  const int64_t fewest = fields.cluster ? 2 : 1;
-  for (int64_t atOnce = isOneTensor ? 3 : 2; !isKept && atOnce >= fewest;
-       --atOnce)
-    isKept = chooseSharers(loop, shape, target, atOnce,
-                           kBytesPerThread / shape.minElementBytes);
-  if (isKept)
-    fields = loop;
-  return isKept;
 }
 
 /// Chooses several rows to a block, for rows too short to keep a block busy.
@@ -374,6 +253,22 @@ int64_t countSummingThreads(const ScheduleFields &fields, Pressure pressure,
   return held > 1 ? 28 * kWarp : 32 * kWarp;
 }
 
+/// How many blocks of a multiprocessor have registers, where threads load
+/// elements one by one, whose rules above are for vectors. The assembler makes
+/// do with a little less than is expected.
+int64_t countBlocksOfSingles(const ScheduleFields &fields,
+                             const KernelShape &shape) {
+  constexpr int64_t mostThreads = 1536;
+  ScheduleFields one = fields;
+  one.persistent = 1;
+  one.stages = 2;
+  double registers = estimateRegisters(one, shape);
+  auto blocks = static_cast<int64_t>(
+      std::round(kRegistersPerMultiprocessor / (registers * fields.threads)));
+  return std::clamp<int64_t>(
+      blocks, 1, std::max<int64_t>(1, mostThreads / fields.threads));
+}
+
 /// Chooses the schedule of a kernel that keeps sums of rows beside the current
 /// row: as many threads as the registers for both allow, and blocks that fill
 /// the multiprocessor with such threads. Under medium pressure that is 768
@@ -396,6 +291,9 @@ void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
         pieces <= 16 * kWarp || isHigh ? 16 * kWarp : target.maxThreadsPerBlock;
     if (pressure == Pressure::Medium && pieces <= 32 * kWarp)
       most = pieces <= 24 * kWarp ? 12 * kWarp : 16 * kWarp;
+    // Of loads of single elements a thread has several.
+    if (fields.vector == 1 && pieces <= 32 * kWarp)
+      most = std::min(most, 8 * kWarp);
     chooseRowThreads(fields, pieces, most, mostHeld);
   }
   int64_t held = fields.rows * fields.columns /
@@ -405,8 +303,11 @@ void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
   // A loop keeps its sums in memory.
   Pressure needed = isLoop(fields, shape) ? Pressure::Low : pressure;
   if (!fields.persistent)
-    fields.persistent = std::max<int64_t>(
-        1, countSummingThreads(fields, needed, held) / fields.threads);
+    fields.persistent =
+        fields.vector == 1 && !isLoop(fields, shape)
+            ? countBlocksOfSingles(fields, shape)
+            : std::max<int64_t>(1, countSummingThreads(fields, needed, held) /
+                                       fields.threads);
   if (!fields.stages && !isLoop(fields, shape))
     fields.stages = chooseStages(fields, shape, target);
 }
@@ -459,16 +360,6 @@ void chooseBand(ScheduleFields &fields, const KernelShape &shape) {
 
 } // namespace
 
-/// Keeps rows in shared memory from one sweep to the next where they fit.
-static void chooseReread(ScheduleFields &fields, const KernelShape &shape,
-                         const Target &target) {
-  if (fields.reread != tile::Reread::Unset || !isLoop(fields, shape) ||
-      shape.rereadBytes == 0)
-    return;
-  fields.reread = canKeepRows(fields, shape, target) ? tile::Reread::Shared
-                                                     : tile::Reread::Memory;
-}
-
 static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
                          const Target &target) {
   if (shape.numCombinedRows > 0) {
@@ -504,11 +395,14 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
       chooseCluster(fields, pieces, shape, target)) {
     // A row too long for one block is swept as well where two reductions need
     // it, it is misaligned, or no cluster holds it.
-    const bool isCrowded =
+    constexpr int64_t mostOfCostly = 2560;
+    const bool isBetterSwept =
         shape.numReductions > 1 || shape.isMisaligned(fields.vector) ||
         (!fields.cluster && pieces > mostHeld * target.maxThreadsPerBlock);
-    if (isCrowded && isFree && !fields.stages && shape.rereadBytes > 0 &&
-        shape.numLongPartialRows == 0 && chooseKeptRows(fields, shape, target))
+    if (isBetterSwept && isFree &&
+        (!isCostly(shape) || pieces > mostOfCostly) && !fields.stages &&
+        shape.rereadBytes > 0 && shape.numLongPartialRows == 0 &&
+        chooseKeptRows(fields, shape, target))
       return;
   }
   // From here on, `pieces` is what one block holds.
@@ -548,11 +442,57 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     fields.columns = 4 * fields.getBlocks() * fields.threads * fields.vector;
 }
 
+/// By how many times a thread needs more registers than it can have.
+static double getExcess(const ScheduleFields &fields,
+                        const KernelShape &shape) {
+  return estimateRegisters(fields, shape) / getAvailableRegisters(fields);
+}
+
+/// Gives a thread less where it would spill: narrower vectors, on each of which
+/// fewer values are alive, or a row that more blocks share. Takes the first
+/// such schedule that fits, or the one that needs the fewest registers.
+static void relieveRegisters(ScheduleFields &fields,
+                             const ScheduleFields &given,
+                             const KernelShape &shape, const Target &target) {
+  // What blocks of a cluster wait for each other costs as much as many spills.
+  constexpr double mostExcess = 1.1, mostOfBlocks = 1.6;
+  // Of narrower vectors than this, loads and addresses take more than spills.
+  constexpr int64_t fewestBytes = 8;
+  if (!isCrowded(shape) || shape.numReductions == 0 || shape.band ||
+      isLoop(fields, shape))
+    return;
+  const ScheduleFields chosen = fields;
+  SmallVector<int64_t> vectors{chosen.vector};
+  if (!given.vector && chosen.vector % 2 == 0 &&
+      chosen.vector * shape.minElementBytes > fewestBytes)
+    vectors.push_back(chosen.vector / 2);
+  const bool canShare = !given.cluster && chosen.vector > 1 && chosen.rows == 1;
+  const int64_t mostBlocks =
+      canShare ? target.maxBlocksPerCluster : chosen.getBlocks();
+  double least = getExcess(chosen, shape);
+  for (int64_t blocks = chosen.getBlocks(); blocks <= mostBlocks; blocks *= 2)
+    for (int64_t vector : vectors) {
+      if (least <= (blocks > chosen.getBlocks() ? mostOfBlocks : mostExcess))
+        return;
+      ScheduleFields other = given;
+      other.vector = vector;
+      if (blocks > 1)
+        other.cluster = blocks;
+      chooseForGPU(other, shape, target);
+      chooseReread(other, shape, target);
+      if (isLoop(other, shape) || getExcess(other, shape) >= least)
+        continue;
+      least = getExcess(other, shape);
+      fields = other;
+    }
+}
+
 void bastile::completeForGPU(ScheduleFields &fields, const KernelShape &shape,
                              const Target &target, MLIRContext *context) {
   const ScheduleFields given = fields;
   chooseForGPU(fields, shape, target);
   chooseReread(fields, shape, target);
+  relieveRegisters(fields, given, shape, target);
   if (shape.groups.empty() || isValidSchedule(fields, shape, target, context))
     return;
   if (auto found = findScheduleForGroups(given, shape, target, context)) {

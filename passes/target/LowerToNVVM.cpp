@@ -56,11 +56,17 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
     int32_t threads = schedule.getThreads();
     func->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
-    // A program over named dimensions takes what registers it can get.
-    int32_t least = op.getDimensions()
-                        ? 1
-                        : getMinBlocksPerMultiprocessor(op.getRowsSchedule());
-    if (least > 1 || op.getDimensions())
+    // A program over named dimensions, and one that stays on its
+    // multiprocessor, take what registers they can get. Without a number, the
+    // assembler may leave half of them to another block.
+    int32_t least = 1;
+    bool isPersistent = true;
+    if (!op.getDimensions()) {
+      ScheduleFields fields(op.getRowsSchedule());
+      least = getMinBlocksPerMultiprocessor(fields);
+      isPersistent = fields.persistent > 0;
+    }
+    if (least > 1 || isPersistent)
       func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     rewriter.getI32IntegerAttr(least));
     if (int32_t blocks = schedule.getBlocks(); blocks > 1)

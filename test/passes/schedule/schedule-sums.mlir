@@ -65,7 +65,7 @@ tile.kernel @rows_of_320(%x: tensor<?x2560xbf16>) -> tensor<?x2560xf32> {
 
 // A row that no vector divides is held by elements, as many of them as of others.
 // CHECK-LABEL: @odd_row
-// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 416, vector = 1, columns = 2912, persistent = 2, stages = 2>, space = #tile.space<{{[^>]*}}>}
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 416, vector = 1, columns = 2912, persistent = 3, stages = 2>, space = #tile.space<{{[^>]*}}>}
 tile.kernel @odd_row(%x: tensor<?x2881xbf16>) -> (tensor<?x2881xf32>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x2881xbf16> to tensor<?x2881xf32>
   %1 = tile.reduce add %0 : tensor<?x2881xf32> -> tensor<?x1xf32>
