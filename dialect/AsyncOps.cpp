@@ -98,7 +98,7 @@ LogicalResult ExpectOp::verify() {
 }
 
 LogicalResult ArriveOp::verify() {
-  if (getWarps() && (getCluster() || getPublished()))
+  if (getWarps() && getCluster())
     return emitOpError("is of each warp, in this block only");
   return success();
 }

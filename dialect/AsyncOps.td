@@ -60,6 +60,27 @@ def Tile_SynchronizeOp : Tile_Op<"synchronize"> {
   let assemblyFormat = "(`cluster` $cluster^)? attr-dict";
 }
 
+def Tile_AnnounceBlockOp : Tile_Op<"announce_block"> {
+  let summary = "says that the block has made its barriers";
+  let description = [{
+    All threads of the block run this once, outside of roles, and go on. Other
+    blocks of the cluster may arrive at its barriers, and send to its shared
+    memory, once they have awaited it (`tile.await_blocks`). Unlike
+    `tile.synchronize cluster`, it makes nothing else visible, and so waits for
+    no memory.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_AwaitBlocksOp : Tile_Op<"await_blocks"> {
+  let summary = "waits until all blocks have made their barriers";
+  let description = [{
+    The threads of the role, whole warps, go on once all blocks of the cluster
+    have come to their `tile.announce_block`. They run this once.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 def Tile_FenceSharedOp : Tile_Op<"fence_shared"> {
   let summary = "lets copies and products see what threads wrote";
   let description = [{
@@ -139,9 +160,6 @@ def Tile_ArriveOp : Tile_Op<"arrive"> {
     the cluster. Who has awaited the barrier may overwrite what the role has
     read, and may read what it has written to shared memory, but not what it has
     stored to memory in another block: that is what `tile.release_count` is for.
-    With `published`, who has awaited the barrier with `cluster` may read in
-    another block, too, what the role has written to its shared memory
-    (`tile.take`). The threads of the role have met in between.
 
     Example:
 
@@ -150,11 +168,10 @@ def Tile_ArriveOp : Tile_Op<"arrive"> {
     ```
   }];
   let arguments = (ins Tile_BarriersType:$barriers, Index:$index,
-                       UnitAttr:$cluster, UnitAttr:$published,
-                       UnitAttr:$warps);
+                       UnitAttr:$cluster, UnitAttr:$warps);
   let assemblyFormat = [{
-    `at` $barriers `[` $index `]` (`cluster` $cluster^)?
-    (`published` $published^)? (`warps` $warps^)? attr-dict `:` type($barriers)
+    `at` $barriers `[` $index `]` (`cluster` $cluster^)? (`warps` $warps^)?
+    attr-dict `:` type($barriers)
   }];
   let hasVerifier = 1;
 }
@@ -164,8 +181,7 @@ def Tile_AwaitOp : Tile_Op<"await"> {
   let description = [{
     Phases are counted from 0; `parity` is the last bit of the number of the
     phase. Of each buffer, the result is the tile in slot `index`, which may be
-    read from then on. With `cluster`, the shared memory of blocks that have
-    arrived with `published` may be read as well.
+    read from then on.
 
     Example:
 
@@ -176,12 +192,49 @@ def Tile_AwaitOp : Tile_Op<"await"> {
     ```
   }];
   let arguments = (ins Tile_BarriersType:$barriers, Index:$index,
-                       Index:$parity, Variadic<AnyMemRef>:$buffers,
-                       UnitAttr:$cluster);
+                       Index:$parity, Variadic<AnyMemRef>:$buffers);
   let results = (outs Variadic<AnyMemRef>:$tiles);
   let assemblyFormat = [{
-    $barriers `[` $index `]` `parity` $parity (`of` $buffers^)?
-    (`cluster` $cluster^)? attr-dict `:` type($barriers) (`,` type($buffers)^ `->` type($tiles))?
+    $barriers `[` $index `]` `parity` $parity (`of` $buffers^)? attr-dict `:`
+    type($barriers) (`,` type($buffers)^ `->` type($tiles))?
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles for another block
+//===----------------------------------------------------------------------===//
+
+def Tile_SendOp : Tile_Op<"send"> {
+  let summary = "begins to write a tile to a buffer of another block";
+  let description = [{
+    The threads of the role begin to write the tile to slot `slot` of the buffer
+    in block `block` of the cluster, and go on. The bytes arrive at the barrier
+    of that block, which has to announce them (`tile.expect`). Once a thread
+    there has awaited the barrier, it may read what the thread of the same
+    number has sent (`tile.take`).
+
+    The other block has made its barriers before, and read what was in the slot:
+    the blocks have met (`tile.synchronize cluster`), or the other one has
+    arrived here since (`tile.arrive ... cluster`). It ends only once it has
+    awaited the bytes.
+
+    Example:
+
+    ```mlir
+    tile.send %sums to %parts[%rank] block %other arrive %received[%zero]
+        : tensor<64x32xf32, #tile.mma<warps = 4>>,
+          memref<2x64x32xf32, #tile.held>, !tile.barriers<1>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$value,
+                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Index:$slot,
+                       Index:$block, Tile_BarriersType:$barriers,
+                       Index:$index);
+  let assemblyFormat = [{
+    $value `to` $buffer `[` $slot `]` `block` $block `arrive` $barriers
+    `[` $index `]` attr-dict `:` type($value) `,` type($buffer) `,`
+    type($barriers)
   }];
   let hasVerifier = 1;
 }

@@ -183,8 +183,8 @@ LogicalResult IsDoneOp::verify() {
 
 int64_t BufferOp::getEnd(int64_t blocks) {
   auto type = cast<MemRefType>(getType());
-  // Each block has tiles of its own where any thread may read them.
-  if (isa_and_present<SharedAttr>(type.getMemorySpace()))
+  // Each block has tiles of its own where threads may read what others wrote.
+  if (isa_and_present<SharedAttr, HeldAttr>(type.getMemorySpace()))
     blocks = 1;
   return getOffset() + type.getNumElements() / blocks * getElementBytes(type);
 }
@@ -214,12 +214,47 @@ LogicalResult BufferOp::verify() {
   return success();
 }
 
+/// Checks that `tile`, which moves to or from the buffer of `op`, lies there as
+/// threads hold it only if two pieces of it are 16 bytes.
+template <typename Op>
+static LogicalResult verifyHeld(Op op, RankedTensorType tile) {
+  auto buffer = cast<MemRefType>(op.getBuffer().getType());
+  if (!isa_and_present<HeldAttr>(buffer.getMemorySpace()))
+    return success();
+  auto layout = dyn_cast_or_null<MmaAttr>(tile.getEncoding());
+  if (layout && layout.getVector() == 2 && tile.getElementType().isF32() &&
+      tile.getDimSize(0) != 1 && tile.getDimSize(1) != 1)
+    return success();
+  return op.emitOpError("moves ")
+         << tile << ", but only sums of products lie in '#tile.held' memory";
+}
+
 LogicalResult KeepOp::verify() {
-  return verifySlot(*this, cast<RankedTensorType>(getValue().getType()));
+  auto tile = cast<RankedTensorType>(getValue().getType());
+  if (failed(verifyHeld(*this, tile)))
+    return failure();
+  return verifySlot(*this, tile);
+}
+
+LogicalResult SendOp::verify() {
+  auto tile = cast<RankedTensorType>(getValue().getType());
+  auto buffer = cast<MemRefType>(getBuffer().getType());
+  if (!isa_and_present<HeldAttr>(buffer.getMemorySpace()))
+    return emitOpError("sends a tile to ")
+           << buffer << ", which is no buffer in '#tile.held' memory";
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  if (program && program.getSchedule().getBlocks() == 1)
+    return emitOpError("sends a tile to another block, but the schedule has no "
+                       "cluster");
+  if (failed(verifyHeld(*this, tile)))
+    return failure();
+  return verifySlot(*this, tile);
 }
 
 LogicalResult TakeOp::verify() {
   auto tile = cast<RankedTensorType>(getType());
+  if (failed(verifyHeld(*this, tile)))
+    return failure();
   auto rhs = dyn_cast_or_null<MmaRhsAttr>(tile.getEncoding());
   auto buffer = cast<MemRefType>(getBuffer().getType());
   constexpr int64_t pieceBytes = 4;
@@ -229,13 +264,6 @@ LogicalResult TakeOp::verify() {
     return emitOpError("takes ")
            << tile << " from " << buffer
            << ", not pieces of 4 bytes from '#tile.shared' memory";
-  if (getBlock() &&
-      (getTransposed() || !isa_and_present<MmaAttr>(tile.getEncoding()) ||
-       !isa_and_present<SharedAttr>(buffer.getMemorySpace())))
-    return emitOpError("takes ")
-           << tile << " from " << buffer
-           << " of another block, but only tiles of products are taken from "
-              "there, as they are, from '#tile.shared' memory";
   if (!getTransposed())
     return verifySlot(*this, tile);
   auto lhs = dyn_cast_or_null<MmaAttr>(tile.getEncoding());

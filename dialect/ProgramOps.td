@@ -266,7 +266,9 @@ def Tile_BufferOp : Tile_Op<"buffer", [
   let description = [{
     The first size is the number of tiles; `offset` is where the block's part of
     them begins in its shared memory, in bytes. Each thread reads only elements
-    that it has written itself, so that no barrier is needed.
+    that it has written itself, so that no barrier is needed. In `#tile.shared`
+    memory any thread may read them, and in `#tile.held` memory one of another
+    block may have written them.
 
     Example:
 
@@ -312,11 +314,6 @@ def Tile_TakeOp : Tile_Op<"take"> {
     result, an operand of a product of single warps. Of a left operand, the rows
     of all warps together fit in the bytes that the buffer swizzles.
 
-    With `block`, the tile is in the buffer of the block of the cluster that has
-    this number. That block has arrived with `published` before at a barrier
-    that was awaited with `cluster`, and goes on with the buffer, or ends, only
-    once it has awaited an arrival from here.
-
     Example:
 
     ```mlir
@@ -326,11 +323,11 @@ def Tile_TakeOp : Tile_Op<"take"> {
     ```
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Index:$slot,
-                       Optional<Index>:$block, UnitAttr:$transposed);
+                       UnitAttr:$transposed);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
-    $buffer `[` $slot `]` (`block` $block^)? (`transposed` $transposed^)?
-    attr-dict `:` type($buffer) `->` type($result)
+    $buffer `[` $slot `]` (`transposed` $transposed^)? attr-dict `:`
+    type($buffer) `->` type($result)
   }];
   let hasVerifier = 1;
 }

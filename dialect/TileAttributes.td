@@ -404,4 +404,16 @@ def Tile_SharedAttr : Tile_Attr<"Shared", "shared"> {
   let genVerifyDecl = 1;
 }
 
+def Tile_HeldAttr : Tile_Attr<"Held", "held"> {
+  let summary = "Shared memory in which each thread has a place";
+  let description = [{
+    The memory space of a buffer of sums of products, each of whose tiles lies
+    there as the threads of a role hold it: in units of 16 bytes, the first one
+    of all threads in their order, then the second one. A thread reads what it
+    has written itself (`tile.keep`), or what the thread of the same number has
+    sent from another block (`tile.send`), and neighbouring threads are in
+    different banks.
+  }];
+}
+
 #endif // BASTILE_DIALECT_TILEATTRIBUTES_TD

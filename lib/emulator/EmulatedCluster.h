@@ -25,6 +25,7 @@
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
+#include <array>
 #include <deque>
 #include <map>
 #include <random>
@@ -89,6 +90,9 @@ public:
   void expectMessages(char *address, uint32_t arrivals, uint32_t bytes,
                       uint32_t site);
   void sendMessage(char *address, uint32_t bits, char *barrier, uint32_t site);
+  /// Sends 16 bytes, which arrive as those of a copy do.
+  void sendUnit(char *address, const std::array<uint32_t, 4> &words,
+                char *barrier, uint32_t site);
   void waitForMessages(char *address, uint32_t parity, uint32_t site);
   /// Of the bytes copied, all behind the first `sourceBytes` are zeros.
   void startCopy(char *to, char *from, uint32_t bytes, uint32_t sourceBytes,

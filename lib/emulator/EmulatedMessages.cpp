@@ -117,6 +117,28 @@ void EmulatedCluster::sendMessage(char *address, uint32_t bits, char *barrierAt,
     yield();
 }
 
+void EmulatedCluster::sendUnit(char *address,
+                               const std::array<uint32_t, 4> &words,
+                               char *barrierAt, uint32_t site) {
+  constexpr uint64_t bytes = sizeof(words);
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  std::optional<SharedPlace> place = placeOf(at);
+  std::optional<SharedPlace> barrierPlace =
+      placeOf(reinterpret_cast<uintptr_t>(barrierAt));
+  if (at % bytes != 0)
+    fail(siteName(site) + " by " + threadName(running) +
+         " sends to an address that is no multiple of " + llvm::Twine(bytes));
+  else if (place && barrierPlace && place->block != barrierPlace->block)
+    fail(siteName(site) + " by " + threadName(running) + " sends to block " +
+         llvm::Twine(place->block) + ", and tells an mbarrier in block " +
+         llvm::Twine(barrierPlace->block));
+  else
+    arriveBytes(address, barrierAt, bytes, site,
+                [&](char *to) { std::memcpy(to, words.data(), bytes); });
+  if (!failure.empty())
+    yield();
+}
+
 void EmulatedCluster::waitForMessages(char *address, uint32_t parity,
                                       uint32_t site) {
   MessageBarrier *barrier = findBarrier(address, /*isByEngine=*/false, site);

@@ -91,6 +91,13 @@ static void sendMessage(char *address, uint32_t bits, char *barrier,
   EmulatedCluster::current()->sendMessage(address, bits, barrier, site);
 }
 
+static void sendUnit(char *address, uint32_t first, uint32_t second,
+                     uint32_t third, uint32_t fourth, char *barrier,
+                     uint32_t site) {
+  EmulatedCluster::current()->sendUnit(address, {first, second, third, fourth},
+                                       barrier, site);
+}
+
 static void waitForMessages(char *address, uint32_t parity, uint32_t site) {
   EmulatedCluster::current()->waitForMessages(address, parity, site);
 }
@@ -253,6 +260,7 @@ llvm::ArrayRef<JitSymbol> bastile::getEmulatorSymbols() {
       {calls::initBarrier, reinterpret_cast<void *>(&initBarrier)},
       {calls::expectMessages, reinterpret_cast<void *>(&expectMessages)},
       {calls::sendMessage, reinterpret_cast<void *>(&sendMessage)},
+      {calls::sendUnit, reinterpret_cast<void *>(&sendUnit)},
       {calls::waitForMessages, reinterpret_cast<void *>(&waitForMessages)},
       {calls::startCopy, reinterpret_cast<void *>(&startCopy)},
       {calls::closeCopies, reinterpret_cast<void *>(&closeCopies)},

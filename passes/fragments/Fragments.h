@@ -13,6 +13,12 @@
 
 namespace bastile {
 
+/// The instruction that sends 16 bytes to another block's shared memory and
+/// tells a barrier there. It takes their address, the bits and the barrier's.
+inline constexpr llvm::StringLiteral kSendUnitInstruction =
+    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
+    "[$0], {$1, $2, $3, $4}, [$5];";
+
 /// Notes at loads and stores of a program over named dimensions what its
 /// arguments say of the dimensions of operands, for the patterns of these.
 void nameDimensions(tile::ProgramOp program);
@@ -37,6 +43,9 @@ void populateCounterPatterns(const mlir::TypeConverter &converter,
                              bool copiesBoxes);
 void populateTensorCopyPatterns(const mlir::TypeConverter &converter,
                                 mlir::RewritePatternSet &patterns);
+/// Tiles that lie in shared memory as threads hold them.
+void populateHeldPatterns(const mlir::TypeConverter &converter,
+                          mlir::RewritePatternSet &patterns);
 void populateTileCopyPatterns(const mlir::TypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 /// Products of warpgroups, and those of single warps.

@@ -94,16 +94,14 @@ struct LowerArrive : public OpConversionPattern<tile::ArriveOp> {
         op.getCluster()
             ? op->getParentOfType<tile::ProgramOp>().getSchedule().getBlocks()
             : 1;
-    // Of this block's scope also where another block's barrier is meant, if
-    // nothing is published. An arrival of the cluster's scope would wait until
-    // all that the thread has stored is visible to the whole GPU, hundreds of
-    // cycles in each step of a product, while tiles are in shared memory, which
-    // no thread of another block stores to.
-    const auto scope = op.getPublished() ? NVVM::MemScopeKind::CLUSTER
-                                         : NVVM::MemScopeKind::CTA;
+    // Of this block's scope also where another block's barrier is meant. An
+    // arrival of the cluster's scope would wait until all that the thread has
+    // stored is visible to the whole GPU, hundreds of cycles in each step of a
+    // product, while tiles are in shared memory, which only copies and
+    // `tile.send` write from other blocks, and barriers count their bytes.
     auto arrive = [&](Value at) {
       NVVM::MBarrierArriveOp::create(rewriter, loc, /*res=*/Type(), at,
-                                     /*count=*/Value(), scope,
+                                     /*count=*/Value(), NVVM::MemScopeKind::CTA,
                                      /*relaxed=*/false);
     };
     auto arriveIn = [&](Value block) {
@@ -157,8 +155,7 @@ struct LowerAwait : public OpConversionPattern<tile::AwaitOp> {
     Value barrier =
         getBarrier(rewriter, loc, adaptor.getBarriers().front(), index);
     waitForPhase(rewriter, loc, barrier,
-                 toInt32(rewriter, loc, adaptor.getParity().front()),
-                 op.getCluster());
+                 toInt32(rewriter, loc, adaptor.getParity().front()));
     // The thread that acts for its warp must not let two phases pass while
     // another one still waits for the first of them.
     if (Role(op).getThreads() == ThreadGrid::kWarp)
@@ -187,6 +184,33 @@ struct LowerSynchronize : public OpConversionPattern<tile::SynchronizeOp> {
     } else {
       role.synchronize(rewriter, loc);
     }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// Barriers are fenced where they are made, so that a relaxed arrival is
+/// enough.
+struct LowerAnnounceBlock : public OpConversionPattern<tile::AnnounceBlockOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::AnnounceBlockOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    NVVM::ClusterArriveRelaxedOp::create(rewriter, op.getLoc(),
+                                         rewriter.getUnitAttr());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerAwaitBlocks : public OpConversionPattern<tile::AwaitBlocksOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::AwaitBlocksOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    NVVM::ClusterWaitOp::create(rewriter, op.getLoc(), rewriter.getUnitAttr());
     rewriter.eraseOp(op);
     return success();
   }
@@ -305,6 +329,7 @@ void bastile::startTurns(tile::RolesOp roles) {
 void bastile::populateBarrierPatterns(const TypeConverter &converter,
                                       RewritePatternSet &patterns) {
   patterns.add<LowerMakeBarriers, LowerExpect, LowerArrive, LowerAwait,
-               LowerSynchronize, LowerTakeTurn, LowerPassTurn, LowerFenceShared,
-               LowerBlockRank>(converter, patterns.getContext());
+               LowerSynchronize, LowerAnnounceBlock, LowerAwaitBlocks,
+               LowerTakeTurn, LowerPassTurn, LowerFenceShared, LowerBlockRank>(
+      converter, patterns.getContext());
 }

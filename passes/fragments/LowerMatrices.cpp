@@ -18,7 +18,6 @@
 #include "passes/fragments/FragmentPosition.h"
 #include "passes/fragments/SharedTiles.h"
 #include "passes/pieces/Pieces.h"
-#include "passes/pieces/Scratch.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -48,8 +47,7 @@ SmallVector<Value> loadMatrices(OpBuilder &builder, Location loc, Value address,
 }
 
 /// Reads a tile of products, the left operand of the next: matrices where
-/// pieces have 4 bytes, otherwise each piece by its thread, as all are that lie
-/// in another block.
+/// pieces have 4 bytes, otherwise each piece by its thread.
 struct TakeFragment : public OpConversionPattern<tile::TakeOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -67,13 +65,8 @@ struct TakeFragment : public OpConversionPattern<tile::TakeOp> {
     Type pieceType = getPieceType(type);
     Value slot = getSlot(rewriter, loc, memory, adaptor.getBuffer().front(),
                          adaptor.getSlot().front());
-    if (op.getBlock())
-      slot = mapToBlock(
-          rewriter, loc, slot,
-          arith::IndexCastUIOp::create(rewriter, loc, rewriter.getI32Type(),
-                                       adaptor.getBlock().front()));
     SharedFragment places(rewriter, op, layout, SharedTile(memory), slot);
-    const bool isMatrix = isOfMatrices(type) && !op.getBlock();
+    const bool isMatrix = isOfMatrices(type);
     SmallVector<Value> pieces;
     for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
       for (int64_t chunk = 0; chunk < layout.getChunks(shape);

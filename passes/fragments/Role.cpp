@@ -195,7 +195,8 @@ static bool isAvailable(Operation *op, const Target &target) {
     return target.hasWarpgroupProducts();
   if (isa<tile::RolesOp, tile::MakeBarriersOp, tile::MakeNumbersOp,
           tile::PutNumbersOp, tile::GetNumbersOp, tile::CopyBoxOp,
-          tile::StoreBoxOp, tile::WaitStoresOp, tile::FenceSharedOp>(op))
+          tile::StoreBoxOp, tile::WaitStoresOp, tile::FenceSharedOp,
+          tile::SendOp, tile::AnnounceBlockOp, tile::AwaitBlocksOp>(op))
     return target.hasBulkCopy();
   if (isa<tile::SynchronizeOp, tile::TakeTurnOp, tile::PassTurnOp,
           tile::CopyTileOp, tile::StoreTileOp, tile::AwaitCountOp,
@@ -277,6 +278,12 @@ static LogicalResult verifyPlace(Operation *op) {
     return op->emitOpError(
         "lets all threads of the cluster meet, but stands in "
         "a role, where not all of them come");
+  if (isa<tile::AnnounceBlockOp>(op) && role.getNumber())
+    return op->emitOpError("is run by all threads of the block, but stands in "
+                           "a role");
+  if (isa<tile::AwaitBlocksOp>(op) && role.getThreads() % kWarp != 0)
+    return op->emitOpError("is run by ")
+           << role.getThreads() << " threads, which are no whole warps";
   if (auto convert = dyn_cast<tile::ConvertLayoutOp>(op))
     return verifyConversion(convert, role);
   if (auto store = dyn_cast<tile::StoreBoxOp>(op); store && store.getWarp())

@@ -292,15 +292,13 @@ void bastile::keepRolled(Operation *loop) {
 }
 
 void bastile::waitForPhase(OpBuilder &builder, Location loc, Value barrier,
-                           Value parity, bool ofCluster) {
+                           Value parity) {
   scf::WhileOp::create(
       builder, loc, TypeRange(), ValueRange(),
       [&](OpBuilder &inner, Location where, ValueRange) {
         Value isDone = NVVM::MBarrierTryWaitOp::create(
             inner, where, inner.getI1Type(), barrier, parity,
-            /*ticks=*/Value(),
-            ofCluster ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA,
-            /*relaxed=*/false);
+            /*ticks=*/Value(), NVVM::MemScopeKind::CTA, /*relaxed=*/false);
         Value isLeft = arith::XOrIOp::create(
             inner, where, isDone,
             arith::ConstantIntOp::create(inner, where, 1, /*width=*/1)

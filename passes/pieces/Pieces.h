@@ -113,11 +113,9 @@ mlir::Value combinePieces(mlir::OpBuilder &builder, mlir::Location loc,
 /// Keeps LLVM from writing out `loop`, which has no attribute for it yet.
 void keepRolled(mlir::Operation *loop);
 
-/// Waits until the phase with the last bit `parity` has ended at the barrier,
-/// for what has been written in the block or, with `ofCluster`, in all of them.
+/// Waits until the phase with the last bit `parity` has ended at the barrier.
 void waitForPhase(mlir::OpBuilder &builder, mlir::Location loc,
-                  mlir::Value barrier, mlir::Value parity,
-                  bool ofCluster = false);
+                  mlir::Value barrier, mlir::Value parity);
 
 } // namespace bastile
 

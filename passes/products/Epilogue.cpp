@@ -82,47 +82,52 @@ void Epilogue::emitStatistics() {
         frame.emitter.emit(result);
 }
 
-/// The sums of a part of the tile's columns. Those of all blocks that have some
-/// are added up in the order of the blocks, whichever block does so.
-Value Epilogue::take(const KeptParts &kept, Value part) {
-  if (!split)
-    return kept.take(part);
-  Value sum;
-  for (int64_t block = 0; block < split->blocks; ++block) {
-    Value own = kept.take(part, frame.constant(block));
-    sum = sum ? arith::AddFOp::create(frame.builder, sum, own) : own;
-  }
-  return sum;
+/// The same for one part of the tile's columns, of whose sums `take` has those
+/// of each product.
+void Epilogue::emitPart(Value part, llvm::function_ref<Value(size_t)> take) {
+  SpaceEmitter &emitter = frame.emitter;
+  emitter.setColumns(arith::AddIOp::create(
+                         frame.builder, emitter.column,
+                         arith::MulIOp::create(frame.builder, part,
+                                               frame.constant(shape.columns))),
+                     shape.columns);
+  for (auto [index, dot] : llvm::enumerate(frame.space.getDots()))
+    emitter.map(tile::DotOp(dot).getResult(), take(index));
+  emitElements();
 }
 
 /// The same in a loop over parts of the tile's columns, whose sums wait in
 /// shared memory.
 void Epilogue::emitLoop() {
   ImplicitLocOpBuilder &builder = frame.builder;
-  SpaceEmitter &emitter = frame.emitter;
   const int64_t parts = frame.extents.columns / shape.columns;
   SmallVector<KeptParts> kept;
   for (tile::DotOp dot : frame.space.getDots()) {
-    kept.emplace_back(builder, emitter.emit(dot), parts, freeShared);
+    kept.emplace_back(builder, frame.emitter.emit(dot), parts, freeShared);
     freeShared += kept.back().getBytes();
   }
-  if (split)
-    split->share();
   emitStatistics();
-  auto loop = scf::ForOp::create(
-      builder, split ? split->rank : frame.constant(0), frame.constant(parts),
-      frame.constant(split ? split->blocks : 1));
+  auto loop = scf::ForOp::create(builder, frame.constant(0),
+                                 frame.constant(parts), frame.constant(1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value part = loop.getInductionVar();
-  emitter.setColumns(
-      arith::AddIOp::create(
-          builder, emitter.column,
-          arith::MulIOp::create(builder, part, frame.constant(shape.columns))),
-      shape.columns);
-  for (auto [dot, tile] : llvm::zip_equal(frame.space.getDots(), kept))
-    emitter.map(tile::DotOp(dot).getResult(), take(tile, part));
-  emitElements();
+  emitPart(part, [&](size_t dot) { return kept[dot].take(part); });
+}
+
+/// The same for the parts that the block completes of what all blocks of the
+/// cluster have summed.
+void Epilogue::emitSplit() {
+  SmallVector<Value> sums;
+  for (tile::DotOp dot : frame.space.getDots())
+    sums.push_back(frame.emitter.emit(dot));
+  split->share(sums);
+  // They are computed while sums are on their way.
+  emitStatistics();
+  split->await();
+  split->buildOverParts([&](Value part) {
+    emitPart(part, [&](size_t dot) { return split->take(dot, part); });
+  });
 }
 
 /// The same for one part after the other, whose sums stay in registers.
@@ -156,6 +161,8 @@ void Epilogue::emitUnrolled() {
 void Epilogue::emit() {
   if (shape.columns == frame.extents.columns)
     emitElements();
+  else if (split)
+    emitSplit();
   else if (shape.isLoop)
     emitLoop();
   else

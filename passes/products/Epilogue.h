@@ -25,14 +25,21 @@ struct EpilogueShape {
   bool isLoop;
 };
 
-/// What the blocks of a cluster do that have a part each of the sums of the
-/// same tile: each completes some of its columns.
-struct SplitSums {
-  /// The number of the block.
-  mlir::Value rank;
-  int64_t blocks;
-  /// Waits until the parts of all blocks are in their shared memory.
-  std::function<void()> share;
+/// Sums of a tile of which each of several blocks has a part. The tile's
+/// columns are cut into parts as well, of which each block completes some.
+class SplitSums {
+public:
+  virtual ~SplitSums() = default;
+  /// Begins to give other blocks what this one has of the parts that they
+  /// complete: of `sums`, one for each product.
+  virtual void share(mlir::ValueRange sums) = 0;
+  /// Waits for what the others give.
+  virtual void await() = 0;
+  /// Builds `body` for each part that the block completes.
+  virtual void
+  buildOverParts(llvm::function_ref<void(mlir::Value part)> body) = 0;
+  /// The complete sums of a part, of product number `dot`.
+  virtual mlir::Value take(size_t dot, mlir::Value part) = 0;
 };
 
 class Epilogue {
@@ -40,11 +47,12 @@ public:
   /// Stores the tile of a result.
   using Store = std::function<void(unsigned result, mlir::Value tile)>;
 
-  /// Shared memory is free from byte `freeShared` on.
+  /// Shared memory is free from byte `freeShared` on. With `split`, the block
+  /// has only a part of the sums.
   Epilogue(ProgramFrame &frame, int64_t &freeShared, Store store,
-           std::optional<SplitSums> split = std::nullopt)
+           SplitSums *split = nullptr)
       : frame(frame), shape(EpilogueShape::get(frame)), freeShared(freeShared),
-        store(std::move(store)), split(std::move(split)) {}
+        store(std::move(store)), split(split) {}
 
   /// Computes and stores what is complete behind the loops.
   void emit();
@@ -53,14 +61,16 @@ private:
   void emitElements();
   void emitStatistics();
   void emitLoop();
+  void emitSplit();
+  void emitPart(mlir::Value part,
+                llvm::function_ref<mlir::Value(size_t dot)> take);
   void emitUnrolled();
-  mlir::Value take(const KeptParts &kept, mlir::Value part);
 
   ProgramFrame &frame;
   const EpilogueShape shape;
   int64_t &freeShared;
   const Store store;
-  const std::optional<SplitSums> split;
+  SplitSums *const split;
 };
 
 } // namespace bastile

@@ -72,8 +72,7 @@ Value StagedTiles::take(Value stage, int64_t chunk, Attribute layout) {
   return tile::TakeOp::create(
       *builder,
       RankedTensorType::get({shape.free, shape.depth}, element, layout), slots,
-      getSlot(stage, chunk), /*block=*/Value(),
-      /*transposed=*/!shape.isAlongRows);
+      getSlot(stage, chunk), /*transposed=*/!shape.isAlongRows);
 }
 
 bool bastile::isStagedStore(RankedTensorType type) {
@@ -122,7 +121,7 @@ KeptParts::KeptParts(ImplicitLocOpBuilder &builder, Value tile, int64_t parts,
         arith::ConstantIndexOp::create(builder, static_cast<int64_t>(index)));
 }
 
-Value KeptParts::take(Value part, Value block) const {
-  return tile::TakeOp::create(builder, partType, slots, part, block,
+Value KeptParts::take(Value part) const {
+  return tile::TakeOp::create(builder, partType, slots, part,
                               /*transposed=*/false);
 }

@@ -77,8 +77,7 @@ class KeptParts {
 public:
   KeptParts(mlir::ImplicitLocOpBuilder &builder, mlir::Value tile,
             int64_t parts, int64_t offset);
-  /// Reads part `part`, from block `block` of the cluster if that is not null.
-  mlir::Value take(mlir::Value part, mlir::Value block = {}) const;
+  mlir::Value take(mlir::Value part) const;
   /// The bytes of shared memory that the tile takes.
   int64_t getBytes() const { return bytes; }
 

@@ -55,8 +55,7 @@ void BoxStages::copy(Value number) {
   // Ahead of the first round this returns at once: the phase before a barrier's
   // first one counts as ended.
   tile::AwaitOp::create(builder, TypeRange(), empty, slot,
-                        ring.getParity(number, /*ahead=*/1), ValueRange(),
-                        /*cluster=*/false);
+                        ring.getParity(number, /*ahead=*/1), ValueRange());
   tile::ExpectOp::create(builder, builder.getI64IntegerAttr(stageBytes), full,
                          slot);
   for (const Factor &factor : factors) {
@@ -80,9 +79,9 @@ void BoxStages::await(Value number) {
     slots.push_back(factor.slots);
     types.push_back(factor.type);
   }
-  auto await = tile::AwaitOp::create(builder, types, full, ring.getSlot(number),
-                                     ring.getParity(number, /*ahead=*/0), slots,
-                                     /*cluster=*/false);
+  auto await =
+      tile::AwaitOp::create(builder, types, full, ring.getSlot(number),
+                            ring.getParity(number, /*ahead=*/0), slots);
   for (auto [factor, tile] : llvm::zip_equal(factors, await.getTiles()))
     factor.tile = tile;
 }
@@ -97,5 +96,5 @@ Value BoxStages::getTile(unsigned operand) const {
 void BoxStages::release(Value number) {
   tile::ArriveOp::create(builder, empty, ring.getSlot(number),
                          /*cluster=*/frame.schedule.getRowBlocks() > 1,
-                         /*published=*/false, /*warps=*/false);
+                         /*warps=*/false);
 }

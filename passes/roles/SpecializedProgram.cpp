@@ -22,6 +22,7 @@
 #include "passes/roles/BoxStages.h"
 #include "passes/roles/BoxStores.h"
 #include "passes/roles/FactorPipeline.h"
+#include "passes/roles/SentSums.h"
 #include "passes/roles/StreamPipeline.h"
 #include "passes/roles/TileNumbers.h"
 
@@ -49,16 +50,16 @@ public:
 private:
   void makeBarriers();
   void awaitStored(Value turn);
-  std::optional<SplitSums> getSplitSums(Value turn);
   void buildOverTiles(
       llvm::function_ref<Value(Value place, Value at, Value turn)> body);
   void putNumbers(Value place, Value turn);
   void getNumbers(Value turn);
-  Value computeTile(Value at, Value turn);
+  Value computeTile(Value place, Value at, Value turn);
   Value getTile(Value place);
+  /// Lets the block's threads meet, with those of blocks that share factors.
   void synchronize() {
     tile::SynchronizeOp::create(builder,
-                                /*cluster=*/frame.schedule.getBlocks() > 1);
+                                /*cluster=*/frame.schedule.getRowBlocks() > 1);
   }
 
   ProgramFrame frame;
@@ -72,31 +73,35 @@ private:
   /// Where sums wait in the stages' memory: a barrier whose phases are tiles
   /// that all blocks of the cluster have stored. Null elsewhere.
   Value stored;
-  /// Where blocks have parts of the sums: a barrier whose phases are tiles of
-  /// which all blocks have their sums in that memory. Null elsewhere.
-  Value summed;
-  /// The bytes that sums take there.
-  int64_t keptBytes = 0;
+  /// Where blocks have parts of the sums.
+  std::optional<SentSums> split;
+  /// The bytes that stages and sums take of shared memory.
+  int64_t usedBytes = 0;
 };
 
 } // namespace
 
-/// Makes the barriers of tiles whose sums wait in the stages' memory.
+/// Makes the barriers of tiles whose sums wait in the stages' memory, or are
+/// those of parts of k.
 void SpecializedBuilder::makeBarriers() {
+  usedBytes = pipeline->getBytes();
   if (!epilogue.isLoop)
     return;
   constexpr int64_t warpgroup = 4, floatBytes = 4;
   const tile::MatmulAttr schedule = frame.schedule;
-  auto make = [&]() -> Value {
-    return tile::MakeBarriersOp::create(
-        builder, tile::BarriersType::get(builder.getContext(), 1),
-        schedule.getDotWarps() / warpgroup * schedule.getBlocks());
-  };
-  stored = make();
-  if (schedule.getSplitBlocks() > 1)
-    summed = make();
-  keptBytes = frame.extents.rows * frame.extents.columns * floatBytes *
-              static_cast<int64_t>(frame.space.getDots().size());
+  const int64_t warpgroups = schedule.getDotWarps() / warpgroup;
+  if (schedule.getSplitBlocks() > 1) {
+    split.emplace(frame, rank, warpgroups, epilogue.columns, usedBytes);
+    usedBytes += split->getBytes();
+    return;
+  }
+  stored = tile::MakeBarriersOp::create(
+      builder, tile::BarriersType::get(builder.getContext(), 1),
+      warpgroups * schedule.getBlocks());
+  const int64_t keptBytes = frame.extents.rows * frame.extents.columns *
+                            floatBytes *
+                            static_cast<int64_t>(frame.space.getDots().size());
+  usedBytes = std::max(usedBytes, keptBytes);
 }
 
 /// Waits until all blocks have stored the tile before that of `turn`.
@@ -106,25 +111,7 @@ void SpecializedBuilder::awaitStored(Value turn) {
       arith::RemUIOp::create(
           builder, arith::AddIOp::create(builder, turn, frame.constant(1)),
           frame.constant(2)),
-      ValueRange(), /*cluster=*/bool(summed));
-}
-
-/// What the block does for the sums of the tile of `turn`, if it has only a
-/// part of them.
-std::optional<SplitSums> SpecializedBuilder::getSplitSums(Value turn) {
-  if (!summed)
-    return std::nullopt;
-  auto share = [this, turn] {
-    tile::SynchronizeOp::create(builder, /*cluster=*/false);
-    tile::ArriveOp::create(builder, summed, frame.constant(0),
-                           /*cluster=*/true, /*published=*/true,
-                           /*warps=*/false);
-    tile::AwaitOp::create(
-        builder, TypeRange(), summed, frame.constant(0),
-        arith::RemUIOp::create(builder, turn, frame.constant(2)), ValueRange(),
-        /*cluster=*/true);
-  };
-  return SplitSums{rank, frame.schedule.getSplitBlocks(), share};
+      ValueRange());
 }
 
 /// Builds `body`, which carries a number of steps, for each tile of the
@@ -195,9 +182,9 @@ Value SpecializedBuilder::getTile(Value place) {
                                                        frame.constant(0)));
 }
 
-/// Computes a tile of each result. `at` steps were taken before, and as many
-/// behind it are the result.
-Value SpecializedBuilder::computeTile(Value at, Value turn) {
+/// Computes the tile at `place` of each result. `at` steps were taken before,
+/// and as many behind it are the result.
+Value SpecializedBuilder::computeTile(Value place, Value at, Value turn) {
   numbers->await(turn);
   getNumbers(turn);
   Value next = pipeline->compute(at, turn);
@@ -207,25 +194,26 @@ Value SpecializedBuilder::computeTile(Value at, Value turn) {
   // No warpgroup reads the factors any more where sums wait in their place.
   if (stored)
     tile::SynchronizeOp::create(builder, /*cluster=*/false);
-  // Nor does another block read the sums of the last tile. Copies wait for that
-  // as well, but a block may have no steps to copy for.
-  if (summed)
-    awaitStored(turn);
-  BoxStores stores(frame, epilogue.columns,
-                   std::max(pipeline->getBytes(), keptBytes));
+  if (split)
+    split->setTurn(turn);
+  BoxStores stores(frame, epilogue.columns, usedBytes);
   int64_t firstByte = 0;
   Epilogue(
       frame, firstByte,
       [&](unsigned result, Value tile) { stores.store(result, tile); },
-      getSplitSums(turn))
+      split ? &*split : nullptr)
       .emit();
+  if (split)
+    split->release(arith::CmpIOp::create(
+        builder, arith::CmpIPredicate::ult,
+        arith::AddIOp::create(builder, place, programs), tiles));
   if (stored) {
     // What copies write next comes behind what threads have written.
     tile::FenceSharedOp::create(builder);
     tile::SynchronizeOp::create(builder, /*cluster=*/false);
     tile::ArriveOp::create(builder, stored, frame.constant(0),
                            /*cluster=*/frame.schedule.getBlocks() > 1,
-                           /*published=*/bool(summed), /*warps=*/false);
+                           /*warps=*/false);
   }
   return next;
 }
@@ -250,6 +238,9 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
       frame.countPlace() +
           2 * static_cast<int64_t>(pipeline->getNumbersOfRows().size()),
       warps);
+  // Blocks that only send sums to each other copy before they have met.
+  if (split)
+    tile::AnnounceBlockOp::create(builder);
   synchronize();
   first = tile::ProgramIdOp::create(builder);
   programs = tile::ProgramCountOp::create(builder);
@@ -272,12 +263,15 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
     return pipeline->copy(at, turn);
   });
   enter(1);
-  buildOverTiles([&](Value /*place*/, Value at, Value turn) {
-    return computeTile(at, turn);
+  if (split)
+    tile::AwaitBlocksOp::create(builder);
+  buildOverTiles([&](Value place, Value at, Value turn) {
+    return computeTile(place, at, turn);
   });
   BoxStores::wait(builder, /*pending=*/0);
   builder.setInsertionPointAfter(roles);
-  // A block must not end while another may still arrive at its barriers.
+  // A block must not end while another may still arrive at its barriers. Those
+  // of split sums have been awaited.
   synchronize();
   tile::ReturnOp::create(builder, ValueRange());
   return program;

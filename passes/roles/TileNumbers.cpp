@@ -28,23 +28,21 @@ TileNumbers::TileNumbers(ImplicitLocOpBuilder &builder, int64_t count,
 
 void TileNumbers::arrive(Value barriers, Value slot, bool isOfWarps) {
   tile::ArriveOp::create(builder, barriers, slot, /*cluster=*/false,
-                         /*published=*/false, /*warps=*/isOfWarps);
+                         /*warps=*/isOfWarps);
 }
 
 void TileNumbers::put(Value turn, ArrayRef<Value> values) {
   Value slot = ring.getSlot(turn);
   // In the first round this returns at once.
   tile::AwaitOp::create(builder, TypeRange(), empty, slot,
-                        ring.getParity(turn, /*ahead=*/1), ValueRange(),
-                        /*cluster=*/false);
+                        ring.getParity(turn, /*ahead=*/1), ValueRange());
   tile::PutNumbersOp::create(builder, values, numbers, slot);
   arrive(full, slot, /*isOfWarps=*/false);
 }
 
 void TileNumbers::await(Value turn) {
   tile::AwaitOp::create(builder, TypeRange(), full, ring.getSlot(turn),
-                        ring.getParity(turn, /*ahead=*/0), ValueRange(),
-                        /*cluster=*/false);
+                        ring.getParity(turn, /*ahead=*/0), ValueRange());
 }
 
 SmallVector<Value> TileNumbers::get(Value turn) {

@@ -136,12 +136,25 @@ int64_t bastile::getWholeStages(const MatmulShape &shape) {
   return shape.whole * shape.numInner <= wide ? 2 : 1;
 }
 
-/// Bytes of shared memory: the stages of the factors, and two slots for
-/// results, whose rows have at most as many bytes.
+/// Bytes of the places for what each of the blocks that share a tile has of the
+/// columns that this one completes.
+static int64_t getSentBytes(const MatmulFields &fields,
+                            const MatmulShape &shape) {
+  constexpr int64_t sumBytes = 4;
+  if (fields.split <= 1)
+    return 0;
+  const int64_t columns =
+      std::max(fields.columns, fields.split * shape.leastPart) * shape.numDots;
+  return fields.rows * columns * sumBytes;
+}
+
+/// Bytes of shared memory: the stages of the factors, sums of other blocks, and
+/// two slots for results, whose rows have at most as many bytes.
 static int64_t getSharedBytes(const MatmulFields &fields,
                               const MatmulShape &shape) {
   constexpr int64_t slots = 2, rowBytes = 128;
-  return getStagedBytes(fields, shape) + slots * fields.rows * rowBytes;
+  return getStagedBytes(fields, shape) + getSentBytes(fields, shape) +
+         slots * fields.rows * rowBytes;
 }
 
 /// The numbers of 32 bits that a thread holds: sums, what is streamed, and the
@@ -334,6 +347,10 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
                            : "no factors; use a 'cluster' of 1");
   if (split > kMostSplit || !llvm::isPowerOf2_64(split))
     return error() << "'split' is " << split << ", not 1, 2, 4 or 8 blocks";
+  if (split > 1 && !llvm::isPowerOf2_64(fields.columns))
+    return error() << "blocks that sum parts of a tile complete as many of its "
+                      "columns each, but 'columns' is "
+                   << fields.columns << "; use a power of 2";
   const int64_t unit = shape.isStreaming ? 16 : 64;
   for (auto [name, size] :
        {std::pair("depth", fields.depth), std::pair("columns", fields.columns)})
@@ -354,7 +371,8 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
   if (int64_t bytes = getSharedBytes(fields, shape);
       bytes > target.maxSharedBytesPerBlock)
     return error() << bytes << " bytes of the factors in " << fields.stages
-                   << " stages and of results are more than the "
+                   << " stages" << (split > 1 ? ", of sums" : "")
+                   << " and of results are more than the "
                    << target.maxSharedBytesPerBlock
                    << " of a block's shared memory; use fewer 'stages' or "
                       "'columns'";

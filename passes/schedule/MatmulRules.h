@@ -51,6 +51,9 @@ struct MatmulShape {
   bool mayHaveRoles = false;
   /// How many ops compute what is streamed.
   int64_t numStreamed = 0;
+  /// How many columns a block completes at a time, at least, of sums of which
+  /// several blocks have parts: rows of results take 32 bytes.
+  int64_t leastPart = 16;
   /// How many neighbouring elements of a streamed row masks show at most, where
   /// that is known.
   std::optional<int64_t> mostShown;

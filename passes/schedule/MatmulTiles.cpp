@@ -126,6 +126,15 @@ static void fillStages(MatmulFields &fields, const MatmulShape &shape,
     --fields.stages;
 }
 
+/// Whether there is room for as many stages that products need not wait for
+/// copies, beside what blocks send to each other. No time tells of that.
+static bool hasStages(MatmulFields fields, const MatmulShape &shape,
+                      const Target &target) {
+  constexpr int64_t least = 3;
+  fields.stages = least;
+  return fitsSharedMemory(fields, shape, target);
+}
+
 /// Calls `visit` with each smaller tile that may be faster than the one of
 /// `chooseForFactors`, for more rows than a warpgroup multiplies.
 static void visitTiles(const MatmulShape &shape, const Target &target,
@@ -141,13 +150,15 @@ static void visitTiles(const MatmulShape &shape, const Target &target,
        columns <= std::min(needed, mostColumns / shape.numDots);
        columns += panel)
     for (int64_t split = 1; split <= mostSplit; split *= 2) {
-      // The blocks of a cluster add up whole panels.
+      // The blocks of a cluster complete as many columns each.
       if (split > 1 && !llvm::isPowerOf2_64(columns))
         continue;
       MatmulFields fields = chooseForFactors(shape);
       fields.cluster = 1;
       fields.columns = columns;
       fields.split = split;
+      if (!hasStages(fields, shape, target))
+        continue;
       fillStages(fields, shape, target);
       visit(fields);
     }
@@ -174,13 +185,18 @@ static MatmulFields chooseForOneWarpgroup(const MatmulShape &shape,
   sizes.length = getLength(shape);
   for (int64_t wide = std::min(2 * kRows / shape.numDots, needed);; wide /= 2) {
     fields.columns = std::max(panel, wide / panel * panel);
-    fillStages(fields, shape, target);
     const auto tiles =
         static_cast<int64_t>(llvm::divideCeil(columns, fields.columns));
     fields.split = 1;
-    while (isOne && 2 * fields.split <= mostSplit &&
-           tiles <= countClusters(2 * fields.split, target))
-      fields.split *= 2;
+    for (int64_t split = 2; isOne && split <= mostSplit; split *= 2) {
+      MatmulFields more = fields;
+      more.split = split;
+      if (tiles > countClusters(split, target) ||
+          !hasStages(more, shape, target))
+        break;
+      fields = more;
+    }
+    fillStages(fields, shape, target);
     const int64_t blocks =
         std::min(tiles, countClusters(fields.split, target)) * fields.split;
     if (blocks > most ||

@@ -54,6 +54,11 @@ MatmulShape MatmulShape::get(tile::KernelOp kernel) {
     return sharesStages(dot, space);
   });
   shape.mayHaveRoles = fitsRoles(kernel, space);
+  constexpr int64_t rowBytes = 32;
+  if (llvm::any_of(kernel.getResultTypes(), [](Type type) {
+        return isSmallFloat(getElementTypeOrSelf(type));
+      }))
+    shape.leastPart = rowBytes;
   if (shape.isStreaming && !shape.isTransposed)
     shape.mostShown = findMostShown(kernel.getBody().front(), space);
   for (Operation &op : kernel.getBody().front()) {

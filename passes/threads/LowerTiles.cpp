@@ -505,8 +505,8 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
         });
     converter.addConversion([&](MemRefType type, SmallVectorImpl<Type> &parts)
                                 -> std::optional<LogicalResult> {
-      if (isa_and_present<gpu::AddressSpaceAttr, tile::SharedAttr>(
-              type.getMemorySpace())) {
+      if (isa_and_present<gpu::AddressSpaceAttr, tile::SharedAttr,
+                          tile::HeldAttr>(type.getMemorySpace())) {
         parts.push_back(getBufferPointerType(&getContext()));
         return success();
       }
@@ -544,6 +544,7 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
                             /*copiesBoxes=*/found->hasBulkCopy());
     populateTensorCopyPatterns(converter, patterns);
     populateTileCopyPatterns(converter, patterns);
+    populateHeldPatterns(converter, patterns);
     populateDotPatterns(converter, patterns);
     populateMatrixPatterns(converter, patterns);
 
@@ -556,7 +557,8 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     });
     // These ops have no operands, and would be taken for converted.
     legality.addIllegalOp<tile::CommitCopiesOp, tile::WaitCopiesOp,
-                          tile::SynchronizeOp, tile::FenceSharedOp,
+                          tile::SynchronizeOp, tile::AnnounceBlockOp,
+                          tile::AwaitBlocksOp, tile::FenceSharedOp,
                           tile::TakeTurnOp, tile::PassTurnOp, tile::BlockRankOp,
                           tile::WaitStoresOp, tile::WaitDotsOp>();
     legality.addDynamicallyLegalOp<tile::ProgramOp>([&](tile::ProgramOp op) {

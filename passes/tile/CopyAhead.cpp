@@ -81,10 +81,10 @@ tile::BufferOp bastile::createBuffer(tile::LoadOp load, int64_t slots,
 
 void bastile::replaceByTake(tile::LoadOp load, Value buffer, Value slot) {
   OpBuilder builder(load);
-  load.replaceAllUsesWith(
-      tile::TakeOp::create(builder, load.getLoc(), load.getType(), buffer, slot,
-                           /*block=*/Value(), /*transposed=*/false)
-          .getResult());
+  load.replaceAllUsesWith(tile::TakeOp::create(builder, load.getLoc(),
+                                               load.getType(), buffer, slot,
+                                               /*transposed=*/false)
+                              .getResult());
   load.erase();
 }
 

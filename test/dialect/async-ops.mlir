@@ -24,10 +24,16 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
   %rank = tile.block_rank
   // CHECK: %[[BUFFER:.*]] = tile.buffer {offset = 0 : i64} : memref<4x64x64xbf16, #tile.shared<swizzle = 128>>
   %buffer = tile.buffer {offset = 0 : i64} : !slots
+  // CHECK: %[[HELD:.*]] = tile.buffer {offset = 32768 : i64} : memref<2x64x64xf32, #tile.held>
+  %held = tile.buffer {offset = 32768 : i64} : memref<2x64x64xf32, #tile.held>
   // CHECK: %[[FULL:.*]] = tile.make_barriers arrivals 2 : <4>
   %full = tile.make_barriers arrivals 2 : !tile.barriers<4>
   // CHECK: %[[NUMBERS:.*]] = tile.make_numbers : memref<2x4xi32, #gpu.address_space<workgroup>>
   %numbers = tile.make_numbers : memref<2x4xi32, #gpu.address_space<workgroup>>
+  // CHECK: tile.announce_block
+  tile.announce_block
+  // CHECK: tile.await_blocks
+  tile.await_blocks
   // CHECK: tile.synchronize cluster
   tile.synchronize cluster
   // CHECK: tile.roles warps [4, 4] threads [1, 128] registers [40, 232] {
@@ -53,10 +59,6 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
     %first, %second = tile.get_numbers %numbers[%rank] : memref<2x4xi32, #gpu.address_space<workgroup>> -> index, index
     // CHECK: tile.arrive at %[[FULL]][%[[RANK]]] warps : <4>
     tile.arrive at %full[%rank] warps : !tile.barriers<4>
-    // CHECK: tile.arrive at %[[FULL]][%[[RANK]]] cluster published : <4>
-    tile.arrive at %full[%rank] cluster published : !tile.barriers<4>
-    // CHECK: tile.await %[[FULL]][%[[RANK]]] parity %[[K]] cluster : <4>
-    tile.await %full[%rank] parity %k cluster : !tile.barriers<4>
     // CHECK: tile.await %[[FULL]][%[[RANK]]] parity %[[K]] : <4>
     tile.await %full[%rank] parity %k : !tile.barriers<4>
     // CHECK: %[[A:.*]]:2 = tile.await %[[FULL]][%[[RANK]]] parity %[[K]] of %[[BUFFER]], %[[BUFFER]] : <4>, memref<4x64x64xbf16, #tile.shared<swizzle = 128>>, memref<4x64x64xbf16, #tile.shared<swizzle = 128>> -> memref<64x64xbf16, #tile.shared<swizzle = 128>>, memref<64x64xbf16, #tile.shared<swizzle = 128>>
@@ -85,8 +87,10 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
     %all, %same = tile.wait_dots 0 of %more after %row : (!pending, !row) -> (!sum, !row)
     // CHECK: tile.keep %{{.*}}, %[[BUFFER]][%[[RANK]]]
     tile.keep %narrow, %buffer[%rank] : !left, !slots
-    // CHECK: tile.take %[[BUFFER]][%[[RANK]]] block %[[K]] : memref<4x64x64xbf16, #tile.shared<swizzle = 128>> -> tensor<64x64xbf16, #tile.mma<warps = 4>>
-    %other = tile.take %buffer[%rank] block %k : !slots -> !left
+    // CHECK: tile.send %[[SUM]] to %[[HELD]][%[[RANK]]] block %[[K]] arrive %[[FULL]][%[[M]]] : tensor<64x64xf32, #tile.mma<warps = 4>>, memref<2x64x64xf32, #tile.held>, <4>
+    tile.send %sum to %held[%rank] block %k arrive %full[%m] : !sum, memref<2x64x64xf32, #tile.held>, !tile.barriers<4>
+    // CHECK: tile.take %[[HELD]][%[[RANK]]] : memref<2x64x64xf32, #tile.held> -> tensor<64x64xf32, #tile.mma<warps = 4>>
+    %sent = tile.take %held[%rank] : memref<2x64x64xf32, #tile.held> -> !sum
     // CHECK: tile.fence_shared
     tile.fence_shared
     // CHECK: tile.store_box %[[BUFFER]][%[[RANK]]] to %[[X]][%[[M]], %[[K]]] :

@@ -510,22 +510,6 @@ func.func @get_more_numbers(%i: index, %m: memref<2x1xi32, #gpu.address_space<wo
 
 // -----
 
-func.func @take_transposed_from_block(%i: index, %m: memref<2x64x64xbf16, #tile.shared<swizzle = 128>>) {
-  // expected-error @below {{'tile.take' op takes 'tensor<64x64xbf16, #tile.mma<warps = 4>>' from 'memref<2x64x64xbf16, #tile.shared<swizzle = 128>>' of another block, but only tiles of products are taken from there, as they are, from '#tile.shared' memory}}
-  %0 = tile.take %m[%i] block %i transposed : memref<2x64x64xbf16, #tile.shared<swizzle = 128>> -> tensor<64x64xbf16, #tile.mma<warps = 4>>
-  return
-}
-
-// -----
-
-func.func @take_rows_from_block(%i: index, %m: memref<2x1x64xbf16, #gpu.address_space<workgroup>>) {
-  // expected-error @below {{'tile.take' op takes 'tensor<1x64xbf16>' from 'memref<2x1x64xbf16, #gpu.address_space<workgroup>>' of another block}}
-  %0 = tile.take %m[%i] block %i : memref<2x1x64xbf16, #gpu.address_space<workgroup>> -> tensor<1x64xbf16>
-  return
-}
-
-// -----
-
 func.func @wgmma_two_lefts(%s: !llvm.ptr<3>, %r: i32) {
   // expected-error @below {{'tile.wgmma' op takes its first operand from shared memory}}
   %0:4 = "tile.wgmma"(%r, %r, %r, %r, %s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,

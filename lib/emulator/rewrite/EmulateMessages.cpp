@@ -7,6 +7,7 @@
 #include "lib/emulator/rewrite/EmulateOps.h"
 #include "lib/emulator/rewrite/EmulatorCalls.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "passes/fragments/Fragments.h"
 #include "passes/threads/ClusterExchange.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -61,11 +62,12 @@ bool OpEmulator::rewriteMessages(Operation *op) {
                       {wait.getAddr(), wait.getPhase(), site(op)});
       })
       .Case([&](LLVM::InlineAsmOp instruction) {
-        if (instruction.getAsmString() != kSendInstruction)
-          return false;
-        ValueRange operands = instruction.getOperands();
-        return become(calls::sendMessage,
-                      {operands[0], operands[1], operands[2], site(op)});
+        SmallVector<Value> operands(instruction.getOperands());
+        operands.push_back(site(op));
+        if (instruction.getAsmString() == kSendInstruction)
+          return become(calls::sendMessage, operands);
+        return instruction.getAsmString() == kSendUnitInstruction &&
+               become(calls::sendUnit, operands);
       })
       .Case([&](NVVM::CpAsyncOp copy) {
         Value bytes = constant(loc, copy.getSize());

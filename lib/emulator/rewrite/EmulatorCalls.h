@@ -94,6 +94,9 @@ inline constexpr char initBarrier[] = "bastile.emulator.init_barrier";
 inline constexpr char expectMessages[] = "bastile.emulator.expect_messages";
 // void (ptr address, i32 bits, ptr mbarrier, i32 site)
 inline constexpr char sendMessage[] = "bastile.emulator.send_message";
+// void (ptr address, i32 bits, i32 bits, i32 bits, i32 bits, ptr mbarrier,
+//       i32 site)
+inline constexpr char sendUnit[] = "bastile.emulator.send_unit";
 // void (ptr mbarrier, i32 parity of the phase, i32 site)
 inline constexpr char waitForMessages[] = "bastile.emulator.wait_for_messages";
 // void (ptr to, ptr from, i32 bytes, i32 bytes of the source, i32 site): the

@@ -33,6 +33,31 @@ tile.program @outside_of_roles(%n: index) attributes {dimensions = ["n"], progra
 
 // -----
 
+tile.program @announce_in_role(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.launch<threads = 256, cluster = 2>} {
+  tile.roles warps [4, 4] threads [1, 128] {
+  }, {
+    // expected-error @below {{'tile.announce_block' op is run by all threads of the block, but stands in a role}}
+    tile.announce_block
+  }
+  tile.return
+}
+
+// -----
+
+tile.program @one_thread_awaits_blocks(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.launch<threads = 256, cluster = 2>} {
+  tile.announce_block
+  tile.roles warps [4, 4] threads [1, 128] {
+    // expected-error @below {{'tile.await_blocks' op is run by 1 threads, which are no whole warps}}
+    tile.await_blocks
+  }, {
+  }
+  tile.return
+}
+
+// -----
+
 tile.program @turns_of_one(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
     schedule = #tile.launch<threads = 256>} {
   tile.roles warps [4, 4] threads [1, 128] {

@@ -45,6 +45,24 @@ tile.kernel @split(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x5
 
 // -----
 
+// expected-error@+1 {{blocks that sum parts of a tile complete as many of its columns each, but 'columns' is 192; use a power of 2}}
+tile.kernel @split_columns(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<columns = 192, cluster = 1, split = 2>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
+// expected-error@+1 {{262144 bytes of the factors in 2 stages, of sums and of results are more than the 232448 of a block's shared memory; use fewer 'stages' or 'columns'}}
+tile.kernel @split_bytes(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<columns = 256, cluster = 1, split = 2>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
 // expected-error@+1 {{2 blocks that sum parts of a tile share no factors; use a 'cluster' of 1}}
 tile.kernel @split_cluster(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
     attributes {schedule = #tile.matmul<cluster = 2, split = 2>} {
