@@ -122,6 +122,28 @@ LogicalResult GetNumbersOp::verify() {
                        getValues().size());
 }
 
+LogicalResult CopyNumbersOp::verify() {
+  auto from = cast<MemRefType>(getMemref().getType());
+  constexpr int64_t least = 2;
+  if (from.getElementType().isF32() && from.getRank() >= least &&
+      from.getRank() == static_cast<int64_t>(getIndices().size()))
+    return success();
+  return emitOpError("copies numbers of rows from ")
+         << from << " at " << getIndices().size()
+         << " indices, which are no rows of f32";
+}
+
+LogicalResult TakeNumbersOp::verify() {
+  auto from = cast<MemRefType>(getNumbers().getType());
+  const int64_t count = from.getShape().back();
+  if (isa_and_present<MmaAttr>(getType().getEncoding()) &&
+      getType().getElementType() == from.getElementType() &&
+      getType().getShape() == ArrayRef<int64_t>{1, count})
+    return success();
+  return emitOpError("takes ") << getType() << " from slots of " << from
+                               << ", which are no row of a product's tile";
+}
+
 LogicalResult AwaitOp::verify() {
   if (getBuffers().size() != getTiles().size())
     return emitOpError("has ") << getTiles().size() << " tiles of "

@@ -255,7 +255,7 @@ def Tile_MakeNumbersOp : Tile_Op<"make_numbers", [
     %numbers = tile.make_numbers : memref<2x4xi32, #gpu.address_space<workgroup>>
     ```
   }];
-  let results = (outs MemRefRankOf<[I32], [2]>:$result);
+  let results = (outs MemRefRankOf<[I32, F32], [2]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
@@ -299,6 +299,56 @@ def Tile_GetNumbersOp : Tile_Op<"get_numbers"> {
   let results = (outs Variadic<Index>:$values);
   let assemblyFormat = [{
     $numbers `[` $slot `]` attr-dict `:` type($numbers) `->` type($values)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_CopyNumbersOp : Tile_Op<"copy_numbers"> {
+  let summary = "copies numbers of rows of an operand for another role";
+  let description = [{
+    The threads of the role fill a slot with the numbers that an operand has of
+    neighbouring rows, from the one at `indices` on; beyond the operand's rows
+    they are zeros. The number of a row is its element in the column that
+    `indices` name. Who has awaited a barrier at which the role's warps arrive
+    next may read them (`tile.take_numbers`).
+
+    Example:
+
+    ```mlir
+    tile.copy_numbers %statistic[%batch, %row, %zero] to %numbers[%slot]
+        : memref<?x?x1xf32, strided<[?, ?, 1]>>,
+          memref<3x64xf32, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref,
+                       Variadic<Index>:$indices,
+                       Arg<MemRefRankOf<[F32], [2]>, "", [MemWrite]>:$numbers,
+                       Index:$slot);
+  let assemblyFormat = [{
+    $memref `[` $indices `]` `to` $numbers `[` $slot `]` attr-dict `:`
+    type($memref) `,` type($numbers)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_TakeNumbersOp : Tile_Op<"take_numbers"> {
+  let summary = "reads a slot of numbers as the only row of a tile";
+  let description = [{
+    Each thread of the role reads the numbers of the columns that it holds.
+
+    Example:
+
+    ```mlir
+    %row = tile.take_numbers %numbers[%slot]
+        : memref<3x64xf32, #gpu.address_space<workgroup>>
+        -> tensor<1x64xf32, #tile.mma<warps = 8>>
+    ```
+  }];
+  let arguments = (ins Arg<MemRefRankOf<[F32], [2]>, "", [MemRead]>:$numbers,
+                       Index:$slot);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $numbers `[` $slot `]` attr-dict `:` type($numbers) `->` type($result)
   }];
   let hasVerifier = 1;
 }

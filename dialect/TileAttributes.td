@@ -125,6 +125,12 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     columns, and each adds up the sums of all blocks for its own, always in the
     same order. This is for products that have few tiles.
 
+    Where left factors are computed and warps have roles, `steps` = 2 lets the
+    products of a step run while the next step's factors are computed; with
+    `steps` = 1, a warpgroup ends a step before it begins another, which leaves
+    registers for more sums: other warpgroups multiply meanwhile. 0 means 2 in a
+    complete schedule.
+
     A field that is 0 (or left out) is chosen by the `schedule` pass, so that a
     user pins some and leaves the others:
 
@@ -147,7 +153,9 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     DefaultValuedParameter<"int64_t", "0",
         "blocks that copy some of their factors together">:$cluster,
     DefaultValuedParameter<"int64_t", "0",
-        "blocks that sum parts of the same tile">:$split);
+        "blocks that sum parts of the same tile">:$split,
+    DefaultValuedParameter<"int64_t", "0",
+        "steps that a warpgroup computes at once">:$steps);
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

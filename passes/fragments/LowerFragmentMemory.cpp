@@ -307,6 +307,8 @@ void bastile::nameDimensions(tile::ProgramOp program) {
       name(op, copy.getMemref());
     else if (auto copy = dyn_cast<tile::StoreTileOp>(op))
       name(op, copy.getMemref());
+    else if (auto copy = dyn_cast<tile::CopyNumbersOp>(op))
+      name(op, copy.getMemref());
   });
 }
 

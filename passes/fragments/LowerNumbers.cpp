@@ -6,9 +6,14 @@
 
 #include "passes/fragments/Fragments.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "passes/fragments/FragmentPosition.h"
+#include "passes/fragments/OperandTile.h"
 #include "passes/fragments/Role.h"
+#include "passes/fragments/SharedTiles.h"
+#include "passes/pieces/Pieces.h"
 #include "passes/pieces/Scratch.h"
 
 using namespace mlir;
@@ -20,14 +25,18 @@ namespace {
 class Slot {
 public:
   Slot(OpBuilder &builder, Location loc, Type type, Value numbers, Value slot)
-      : builder(builder), loc(loc) {
+      : builder(builder), loc(loc),
+        element(cast<MemRefType>(type).getElementType()) {
     Value count = arith::ConstantIndexOp::create(
         builder, loc, cast<MemRefType>(type).getDimSize(1));
-    first = getScratchAddress(builder, loc, numbers, getElement(),
+    first = getScratchAddress(builder, loc, numbers, element,
                               arith::MulIOp::create(builder, loc, slot, count));
   }
 
-  Type getElement() { return builder.getI32Type(); }
+  Type getElement() const { return element; }
+  Value getAddress(Value index) {
+    return getScratchAddress(builder, loc, first, element, index);
+  }
   Value getAddress(size_t index) {
     if (index == 0)
       return first;
@@ -39,6 +48,7 @@ public:
 private:
   OpBuilder &builder;
   Location loc;
+  Type element;
   Value first;
 };
 
@@ -98,10 +108,90 @@ struct LowerGetNumbers : public OpConversionPattern<tile::GetNumbersOp> {
   }
 };
 
+/// Each thread of the role copies one number after the other, as many apart as
+/// there are threads. All of them are on their way before the first is stored.
+struct LowerCopyNumbers : public OpConversionPattern<tile::CopyNumbersOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::CopyNumbersOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(rewriter, loc, value);
+    };
+    const OperandTile memory(rewriter, op,
+                             cast<MemRefType>(op.getMemref().getType()),
+                             adaptor.getMemref(), adaptor.getIndices());
+    auto type = cast<MemRefType>(op.getNumbers().getType());
+    Slot slot(rewriter, loc, type, adaptor.getNumbers().front(),
+              adaptor.getSlot().front());
+    const Role role(op);
+    Value thread = role.getThread(rewriter, loc);
+    Value zero = createConstantPiece(rewriter, loc, slot.getElement(),
+                                     rewriter.getZeroAttr(slot.getElement()));
+    SmallVector<std::pair<Value, Value>> copied;
+    for (int64_t first = 0; first < type.getDimSize(1);
+         first += role.getThreads()) {
+      Value place =
+          arith::AddIOp::create(rewriter, loc, thread, constant(first));
+      Value row = arith::AddIOp::create(rewriter, loc, memory.row, place);
+      Value number =
+          loadIf(rewriter, loc,
+                 memory.isInside(rewriter, loc, row, memory.column), zero,
+                 memory.getAddress(rewriter, loc, row, memory.column,
+                                   /*inside=*/Value()),
+                 getElementBytes(slot.getElement()));
+      copied.push_back({place, number});
+    }
+    // The last threads may have none.
+    const bool isWhole = type.getDimSize(1) % role.getThreads() == 0;
+    for (auto [place, number] : copied) {
+      Value isInSlot =
+          isWhole ? Value()
+                  : arith::CmpIOp::create(rewriter, loc,
+                                          arith::CmpIPredicate::ult, place,
+                                          constant(type.getDimSize(1)));
+      storeIf(rewriter, loc, isInSlot, number, slot.getAddress(place),
+              getElementBytes(slot.getElement()));
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// The numbers of a piece are neighbours.
+struct LowerTakeNumbers : public OpConversionPattern<tile::TakeNumbersOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::TakeNumbersOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::MmaAttr layout = getFragmentLayout(type);
+    Slot slot(rewriter, loc, op.getNumbers().getType(),
+              adaptor.getNumbers().front(), adaptor.getSlot().front());
+    FragmentPosition position(rewriter, op, layout);
+    Value first = slot.getAddress(position.getColumn(/*chunk=*/0));
+    SmallVector<Value> pieces;
+    const int64_t bytes = getElementBytes(type);
+    for (int64_t chunk = 0; chunk < layout.getChunks(type.getShape()); ++chunk)
+      pieces.push_back(
+          loadPiece(rewriter, loc, getPieceType(type),
+                    advanceBytes(rewriter, loc, first,
+                                 chunk * layout.getChunkColumns() * bytes),
+                    layout.getPieceElements(type.getShape()) * bytes));
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
 } // namespace
 
 void bastile::populateNumbersPatterns(const TypeConverter &converter,
                                       RewritePatternSet &patterns) {
-  patterns.add<LowerMakeNumbers, LowerPutNumbers, LowerGetNumbers>(
-      converter, patterns.getContext());
+  patterns.add<LowerMakeNumbers, LowerPutNumbers, LowerGetNumbers,
+               LowerCopyNumbers, LowerTakeNumbers>(converter,
+                                                   patterns.getContext());
 }

@@ -194,9 +194,10 @@ static bool isAvailable(Operation *op, const Target &target) {
   if (auto roles = dyn_cast<tile::RolesOp>(op); roles && roles.getRegisters())
     return target.hasWarpgroupProducts();
   if (isa<tile::RolesOp, tile::MakeBarriersOp, tile::MakeNumbersOp,
-          tile::PutNumbersOp, tile::GetNumbersOp, tile::CopyBoxOp,
-          tile::StoreBoxOp, tile::WaitStoresOp, tile::FenceSharedOp,
-          tile::SendOp, tile::AnnounceBlockOp, tile::AwaitBlocksOp>(op))
+          tile::PutNumbersOp, tile::GetNumbersOp, tile::CopyNumbersOp,
+          tile::TakeNumbersOp, tile::CopyBoxOp, tile::StoreBoxOp,
+          tile::WaitStoresOp, tile::FenceSharedOp, tile::SendOp,
+          tile::AnnounceBlockOp, tile::AwaitBlocksOp>(op))
     return target.hasBulkCopy();
   if (isa<tile::SynchronizeOp, tile::TakeTurnOp, tile::PassTurnOp,
           tile::CopyTileOp, tile::StoreTileOp, tile::AwaitCountOp,

@@ -170,12 +170,13 @@ void ProgramBuilder::buildSweep(int64_t sweep) {
           return loop.emitInner(dot);
         };
         emitter.emitStaged = [&](unsigned operand) {
-          return loop.takeElements(operand);
+          return space.isTransposed() ? Value() : loop.takeElements(operand);
         };
         return loop.build(initial, [&](ValueRange before) {
           SmallVector<Value> after =
               sums.combine(before, [&](const StepProduct &product) {
-                return loop.addProducts(product.dot, product.left,
+                return loop.addProducts(product.dot,
+                                        sums.mask(product, product.left),
                                         sums.rescale(product, product.before));
               });
           for (auto [index, value] : stored)

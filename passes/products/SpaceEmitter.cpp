@@ -134,7 +134,7 @@ Value SpaceEmitter::emitLoadDot(tile::DotOp dot, Value sum) {
 Value SpaceEmitter::emitLoad(BlockArgument argument, bool ofFactor) {
   const unsigned operand = operands.find(argument, ofFactor);
   const bool isTransposed = ofFactor && space.isTransposed();
-  if (ofFactor && !isTransposed && emitStaged)
+  if (ofFactor && emitStaged)
     if (Value tile = emitStaged(operand))
       return tile;
   const bool mayChange = bool(kernel.getArgAttr(

@@ -169,12 +169,9 @@ static Value getUnrounded(Value value) {
   return rounding && isFactor ? rounding.getIn() : value;
 }
 
-/// The tile of what `op` sums in this step.
-Value StreamSums::emitTerms(Operation *op, const FollowingSum *sum) {
-  Value tile = emitter.emit(getUnrounded(op->getOperand(0)), true);
-  if (sum && isReadByPowers(*sum))
-    return tile;
-  return emitter.maskEnd(tile, getKind(op));
+/// The tile of what `op` sums in this step, and of elements beyond its end.
+Value StreamSums::emitTerms(Operation *op) {
+  return emitter.emit(getUnrounded(op->getOperand(0)), true);
 }
 
 /// For each row, 1 if some term of `sum` counts in this step, and 0 if none.
@@ -205,15 +202,19 @@ SmallVector<Value> StreamSums::combine(ValueRange before,
       mapTerms(*sum, step);
       factor = step.scale;
     }
+    const bool hasEnd = !sum || !isReadByPowers(*sum);
     if (auto dot = dyn_cast<tile::DotOp>(op)) {
-      Value left =
-          KernelSpace::isLeftComputed(dot) ? emitTerms(op, sum) : Value();
-      after.push_back(addProducts({dot, left, old, factor, after}));
+      const bool isComputed = KernelSpace::isLeftComputed(dot);
+      Value left = isComputed ? emitTerms(op) : Value();
+      after.push_back(addProducts(
+          {dot, left, isComputed && hasEnd, old, factor, after}));
       continue;
     }
     if (factor)
       old = scale(old, factor);
-    Value terms = emitTerms(op, sum);
+    Value terms = emitTerms(op);
+    if (hasEnd)
+      terms = emitter.maskEnd(terms, getKind(op));
     // Powers of what lies beyond the end of k are 0 once x is minus infinity.
     for (Operation *other : ops)
       if (const FollowingSum *powers = following.lookup(other);

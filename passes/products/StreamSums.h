@@ -24,8 +24,10 @@ namespace bastile {
 /// A product of a step of the loop.
 struct StepProduct {
   tile::DotOp dot;
-  /// The tile of a streamed left factor, null for one in memory.
+  /// The tile of a streamed left factor, null for one in memory, and whether
+  /// its elements beyond the end of k are to be 0 yet (`mask`).
   mlir::Value left;
+  bool hasEnd = false;
   /// What the steps before have added up, and the number of each row that makes
   /// it relative to this step's maximum; null if it follows none.
   mlir::Value before, factor;
@@ -56,6 +58,12 @@ public:
   mlir::Value rescale(const StepProduct &product, mlir::Value sum) {
     return product.factor ? scale(sum, product.factor) : sum;
   }
+  /// `left`, the left factor of `product` or what that was rounded to, without
+  /// elements beyond the end of k. A rounded one takes half of the registers:
+  /// what it is rounded from may be needed as it is.
+  mlir::Value mask(const StepProduct &product, mlir::Value left) {
+    return product.hasEnd ? emitter.maskEnd(left, tile::ReduceKind::Add) : left;
+  }
   /// Makes what the accumulators were behind the loop the tiles of the ops.
   void finish(mlir::ValueRange totals);
 
@@ -75,7 +83,7 @@ private:
                 mlir::ValueRange after);
   void mapPower(const Power &power, Step &step);
   void mapTerms(const FollowingSum &sum, Step &step);
-  mlir::Value emitTerms(mlir::Operation *op, const FollowingSum *sum);
+  mlir::Value emitTerms(mlir::Operation *op);
   mlir::Value emitCount(const FollowingSum &sum);
   mlir::Value finishFollowing(const FollowingSum &sum, mlir::Value total,
                               mlir::Value count);

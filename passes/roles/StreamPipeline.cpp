@@ -14,8 +14,8 @@
 using namespace mlir;
 using namespace bastile;
 
-/// The products whose results are streamed, in the order in which what the
-/// kernel returns needs them, operand by operand.
+/// The products whose results are streamed, in the order in which what is
+/// summed over the stream needs them, operand by operand.
 static SmallVector<tile::DotOp> getInnerDots(const ProgramFrame &frame) {
   SetVector<Operation *> dots;
   DenseSet<Operation *> seen;
@@ -28,8 +28,9 @@ static SmallVector<tile::DotOp> getInnerDots(const ProgramFrame &frame) {
     if (auto dot = dyn_cast<tile::DotOp>(op); dot && frame.space.isInner(dot))
       dots.insert(dot);
   };
-  for (Value result : frame.getBody().getTerminator()->getOperands())
-    visit(result);
+  for (Operation &op : frame.getBody().without_terminator())
+    if (frame.space.reducesStream(&op))
+      visit(op.getResult(0));
   return llvm::map_to_vector(
       dots, [](Operation *dot) { return cast<tile::DotOp>(dot); });
 }
@@ -66,6 +67,15 @@ findShared(const ProgramFrame &frame, ArrayRef<tile::DotOp> innerDots) {
   return shared;
 }
 
+/// The operands that have numbers of streamed rows.
+static SmallVector<unsigned> getNumbers(const ProgramFrame &frame) {
+  return llvm::map_to_vector(
+      getStreamedNumbers(frame.getBody(), frame.space),
+      [&](BlockArgument argument) {
+        return frame.operands.find(argument, /*ofFactor=*/true);
+      });
+}
+
 StreamPipeline::StreamPipeline(ProgramFrame &frame)
     : frame(frame), builder(frame.builder), following(frame.getBody()),
       innerDots(getInnerDots(frame)), shared(findShared(frame, innerDots)),
@@ -73,7 +83,8 @@ StreamPipeline::StreamPipeline(ProgramFrame &frame)
             getWholeStages(MatmulShape::get(frame.kernel)),
             /*rank=*/Value(), /*offset=*/0),
       inner(frame, getFactors(frame, innerDots, /*ofRows=*/false),
-            frame.schedule.getStages(), /*rank=*/Value(), whole.getBytes()) {
+            frame.schedule.getStages(), /*rank=*/Value(), whole.getBytes()),
+      numbers(frame, getNumbers(frame), frame.schedule.getStages()) {
   SmallVector<unsigned> others;
   for (tile::DotOp dot : frame.space.getDots())
     if (unsigned right = frame.operands.findFactor(dot, 1);
@@ -105,10 +116,10 @@ void StreamPipeline::findNumbersOfRows() {
         numbersOfRows.insert(number);
 }
 
-/// Where numbers of rows bound the steps, a warp reads them.
+/// Where numbers of rows bound the steps or are copied, a warp reads them.
 int64_t StreamPipeline::getCopyThreads() const {
   constexpr int64_t warp = 32;
-  const bool readsRows = !numbersOfRows.empty() ||
+  const bool readsRows = !numbersOfRows.empty() || !numbers.isEmpty() ||
                          llvm::any_of(visited.conditions, hasNumbersOfRows);
   return readsRows ? warp : 1;
 }
@@ -153,6 +164,7 @@ Value StreamPipeline::copy(Value at, Value turn) {
     inner.copy(step);
     if (outer)
       outer->copy(step);
+    numbers.copy(step);
     return {arith::AddIOp::create(builder, step, frame.constant(1))};
   };
   return frame
@@ -165,13 +177,15 @@ Value StreamPipeline::copy(Value at, Value turn) {
       .front();
 }
 
-/// Loads what transposed factors have of numbers of their rows ahead of the
-/// products of a step, whose time covers that of the loads. Integers are those
-/// of masks, which few steps need, and would take registers in all of them.
-void StreamPipeline::emitNumbersOfRows() {
+/// Loads what transposed factors have of narrow numbers of their rows ahead of
+/// the products of a step, whose time covers that of the loads. Others are in
+/// shared memory. Integers are those of masks, which few steps need, and would
+/// take registers in all of them.
+void StreamPipeline::loadNumbersOfRows() {
   for (BlockArgument argument : frame.getBody().getArguments())
     if (!KernelSpace::hasColumns(argument) &&
         isa<FloatType>(getElementTypeOrSelf(argument.getType())) &&
+        !getElementTypeOrSelf(argument.getType()).isF32() &&
         llvm::any_of(argument.getUses(), [&](OpOperand &use) {
           return frame.space.readsStream(use) &&
                  getSizeOperand(use.getOwner()) != &use;
@@ -187,26 +201,58 @@ Value StreamPipeline::compute(Value at, Value turn) {
   SmallVector<Value> initial = streamSums.createInitial();
   initial.push_back(at);
   frame.emitter.emitInner = [&](tile::DotOp dot) { return emitInner(dot); };
+  frame.emitter.emitStaged = [&](unsigned operand) {
+    return numbers.take(operand);
+  };
   SmallVector<Value> totals = frame.buildOverBatch(
       frame.getSummedBatch(), initial,
       [&](ValueRange before) { return computeSteps(streamSums, before); });
   frame.emitter.emitInner = nullptr;
+  frame.emitter.emitStaged = nullptr;
   whole.release(turn);
   Value next = totals.pop_back_val();
   streamSums.finish(totals);
   return next;
 }
 
-/// Computes the steps of a tile of one matrix, the products of a step in the
-/// step behind it, or behind the loop, which carries their left factors.
-/// `initial` and the result are the accumulators and a number of steps.
+/// Computes the steps of a tile of one matrix. `initial` and the result are the
+/// accumulators and a number of steps.
 SmallVector<Value> StreamPipeline::computeSteps(StreamSums &streamSums,
                                                 ValueRange initial) {
+  if (!endsSteps())
+    return computeStepsAhead(streamSums, initial);
+  const StepRange range = emitRange();
+  return frame.buildOverSteps(
+      range.first, range.end, initial, [&](ValueRange before) {
+        const size_t numSums = before.size() - 1;
+        loadNumbersOfRows();
+        if (takesTurns())
+          tile::TakeTurnOp::create(builder);
+        beginStep(before.back());
+        if (takesTurns())
+          tile::PassTurnOp::create(builder);
+        SmallVector<Value> after =
+            computeFactors(streamSums, before.drop_back(), {});
+        SmallVector<Value> products =
+            beginProducts(number, ArrayRef(after).take_front(numSums),
+                          ArrayRef(after).drop_front(numSums));
+        after.truncate(numSums);
+        waitForProducts(products, after);
+        releaseProducts(number);
+        after.push_back(
+            arith::AddIOp::create(builder, number, frame.constant(1)));
+        return after;
+      });
+}
+
+/// The same, with the products of a step in the step behind it, or behind the
+/// loop, which carries their left factors.
+SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
+                                                     ValueRange initial) {
   const size_t numSums = initial.size() - 1;
-  const bool takesTurns = frame.schedule.getDotWarps() > 4;
   const StepRange range = emitRange();
   SmallVector<Value> carried = frame.buildStep(range.first, [&]() {
-    emitNumbersOfRows();
+    loadNumbersOfRows();
     beginStep(initial.back());
     return computeFactors(streamSums, initial.drop_back(), {});
   });
@@ -215,15 +261,15 @@ SmallVector<Value> StreamPipeline::computeSteps(StreamSums &streamSums,
   carried = frame.buildOverSteps(
       arith::AddIOp::create(builder, range.first, one), range.end, carried,
       [&](ValueRange before) {
-        emitNumbersOfRows();
-        if (takesTurns)
+        loadNumbersOfRows();
+        if (takesTurns())
           tile::TakeTurnOp::create(builder);
         beginStep(before.back());
         Value last = arith::SubIOp::create(builder, number, one);
         SmallVector<Value> products =
             beginProducts(last, before.take_front(numSums),
                           before.drop_front(numSums).drop_back());
-        if (takesTurns)
+        if (takesTurns())
           tile::PassTurnOp::create(builder);
         SmallVector<Value> after =
             computeFactors(streamSums, before.take_front(numSums), products);
@@ -237,12 +283,7 @@ SmallVector<Value> StreamPipeline::computeSteps(StreamSums &streamSums,
       beginProducts(last, ArrayRef(carried).take_front(numSums),
                     ArrayRef(carried).drop_front(numSums));
   carried.truncate(numSums);
-  const Value *product = products.begin();
-  for (auto [index, op] : llvm::enumerate(sums))
-    if (isa<tile::DotOp>(op)) {
-      --running;
-      carried[index] = waitForSum(builder, *product++, running);
-    }
+  waitForProducts(products, carried);
   releaseProducts(last);
   carried.push_back(next);
   return carried;
@@ -256,6 +297,7 @@ SmallVector<Value> StreamPipeline::computeSteps(StreamSums &streamSums,
 SmallVector<Value> StreamPipeline::computeFactors(StreamSums &streamSums,
                                                   ValueRange before,
                                                   ArrayRef<Value> products) {
+  numbers.await(number);
   SmallVector<Value> factors;
   SmallVector<Value> after =
       streamSums.combine(before, [&](const StepProduct &product) {
@@ -271,12 +313,17 @@ SmallVector<Value> StreamPipeline::computeFactors(StreamSums &streamSums,
           llvm::append_range(types, ValueRange(ahead).getTypes());
           auto wait = tile::WaitDotsOp::create(
               builder, types, static_cast<int64_t>(--running), pending, ahead);
-          sum = streamSums.rescale(product, wait.getResult(0));
+          sum = wait.getResult(0);
           left = wait.getResult(1);
         }
-        factors.push_back(frame.emitter.roundLeft(product.dot, left));
+        // The sums of a tile's first step are zeros.
+        if (endsSteps() || !products.empty())
+          sum = streamSums.rescale(product, sum);
+        factors.push_back(streamSums.mask(
+            product, frame.emitter.roundLeft(product.dot, left)));
         return sum;
       });
+  numbers.release(number);
   llvm::append_range(after, factors);
   return after;
 }
@@ -341,7 +388,7 @@ SmallVector<Value> StreamPipeline::beginProducts(Value last, ValueRange before,
                                                  ValueRange factors) {
   if (outer)
     outer->await(last);
-  if (sharesInner())
+  if (sharesInner() && last != number)
     inner.await(last);
   SmallVector<Value> products;
   for (auto [index, op] : llvm::enumerate(sums))
@@ -350,6 +397,17 @@ SmallVector<Value> StreamPipeline::beginProducts(Value last, ValueRange before,
           beginProduct(dot, factors[products.size()], before[index]));
   running = products.size();
   return products;
+}
+
+/// Makes what the products have added up the `totals` of their sums.
+void StreamPipeline::waitForProducts(ArrayRef<Value> products,
+                                     MutableArrayRef<Value> totals) {
+  const Value *product = products.begin();
+  for (auto [index, op] : llvm::enumerate(sums))
+    if (isa<tile::DotOp>(op)) {
+      --running;
+      totals[index] = waitForSum(builder, *product++, running);
+    }
 }
 
 /// Says that the products of step `last` have read their right factors.

@@ -20,6 +20,11 @@
 // these, and so find them in the same stages, of which a warpgroup holds two at
 // a time.
 //
+// Where the schedule has one of the `steps` at a time, a warpgroup ends the
+// products of a step before the next one. So it holds no factors beside the
+// inner products of another step, whose registers more sums have; the tensor
+// cores multiply for another warpgroup while it computes.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PASSES_ROLES_STREAMPIPELINE_H
@@ -28,6 +33,7 @@
 #include "passes/products/MaskBounds.h"
 #include "passes/products/StreamSums.h"
 #include "passes/roles/BoxStages.h"
+#include "passes/roles/NumberStages.h"
 #include "passes/roles/TilePipeline.h"
 
 namespace bastile {
@@ -62,19 +68,26 @@ private:
   StepRange emitRange();
   mlir::Value getRight(tile::DotOp dot) const;
   void beginInner(tile::DotOp dot);
-  void emitNumbersOfRows();
+  void loadNumbersOfRows();
   mlir::Value emitInner(tile::DotOp dot);
   void beginStep(mlir::Value newNumber);
   mlir::Value beginProduct(tile::DotOp dot, mlir::Value left, mlir::Value sum);
   llvm::SmallVector<mlir::Value> beginProducts(mlir::Value last,
                                                mlir::ValueRange before,
                                                mlir::ValueRange factors);
+  void waitForProducts(llvm::ArrayRef<mlir::Value> products,
+                       llvm::MutableArrayRef<mlir::Value> totals);
   void releaseProducts(mlir::Value last);
   llvm::SmallVector<mlir::Value>
   computeFactors(StreamSums &streamSums, mlir::ValueRange before,
                  llvm::ArrayRef<mlir::Value> products);
   llvm::SmallVector<mlir::Value> computeSteps(StreamSums &streamSums,
                                               mlir::ValueRange initial);
+  llvm::SmallVector<mlir::Value> computeStepsAhead(StreamSums &streamSums,
+                                                   mlir::ValueRange initial);
+  bool takesTurns() const { return frame.schedule.getDotWarps() > 4; }
+  /// Whether the products of a step end before the next one begins.
+  bool endsSteps() const { return frame.schedule.getSteps() == 1; }
 
   ProgramFrame &frame;
   mlir::ImplicitLocOpBuilder &builder;
@@ -94,6 +107,8 @@ private:
   /// what only the others do.
   BoxStages whole, inner;
   std::optional<BoxStages> outer;
+  /// The numbers of streamed rows.
+  NumberStages numbers;
   /// The step that is computed, its inner products, in the order in which they
   /// have begun, and how many of them are not there yet.
   mlir::Value number;

@@ -131,6 +131,22 @@ bool bastile::sharesStages(tile::DotOp dot, const KernelSpace &space) {
   });
 }
 
+SmallVector<BlockArgument>
+bastile::getStreamedNumbers(Block &body, const KernelSpace &space) {
+  SmallVector<BlockArgument> numbers;
+  if (!space.isTransposed())
+    return numbers;
+  for (BlockArgument argument : body.getArguments())
+    if (!KernelSpace::hasColumns(argument) &&
+        getElementTypeOrSelf(argument.getType()).isF32() &&
+        llvm::any_of(argument.getUses(), [&](OpOperand &use) {
+          return space.readsStream(use) &&
+                 getSizeOperand(use.getOwner()) != &use;
+        }))
+      numbers.push_back(argument);
+  return numbers;
+}
+
 int64_t bastile::getWholeStages(const MatmulShape &shape) {
   constexpr int64_t wide = 128;
   return shape.whole * shape.numInner <= wide ? 2 : 1;
@@ -148,22 +164,27 @@ static int64_t getSentBytes(const MatmulFields &fields,
   return fields.rows * columns * sumBytes;
 }
 
-/// Bytes of shared memory: the stages of the factors, sums of other blocks, and
-/// two slots for results, whose rows have at most as many bytes.
+/// Bytes of shared memory: the stages of the factors and of numbers, sums of
+/// other blocks, and two slots for results, whose rows have at most as many
+/// bytes.
 static int64_t getSharedBytes(const MatmulFields &fields,
                               const MatmulShape &shape) {
-  constexpr int64_t slots = 2, rowBytes = 128;
+  constexpr int64_t slots = 2, rowBytes = 128, numberBytes = 4;
   return getStagedBytes(fields, shape) + getSentBytes(fields, shape) +
-         slots * fields.rows * rowBytes;
+         slots * fields.rows * rowBytes +
+         fields.depth * fields.stages * shape.numNumbers * numberBytes;
 }
 
 /// The numbers of 32 bits that a thread holds: sums, what is streamed, and the
-/// factors of the step before, of half as many bits.
+/// factors of the step before, of half as many bits. Where steps end before the
+/// next one begins, factors take the place of what they are computed of.
 static int64_t getHeld(const MatmulFields &fields, const MatmulShape &shape) {
-  const int64_t streamed =
-      shape.isStreaming
-          ? fields.depth * shape.numInner + fields.depth / 2 * shape.numDots
-          : 0;
+  int64_t streamed = 0;
+  if (shape.isStreaming) {
+    const int64_t inner = fields.depth * shape.numInner;
+    const int64_t factors = fields.depth / 2 * shape.numDots;
+    streamed = fields.endsSteps() ? std::max(inner, factors) : inner + factors;
+  }
   return (fields.columns * shape.numDots + streamed) * kRows / kWarpgroup;
 }
 
@@ -172,11 +193,13 @@ static int64_t getWarpgroups(const MatmulFields &fields) {
 }
 
 /// Sums of two warpgroups may take most of the registers, where all that is
-/// computed of them is streamed.
+/// computed of them is streamed, and more of them where that is of one step.
 static int64_t getMostHeld(const MatmulFields &fields,
                            const MatmulShape &shape) {
-  constexpr int64_t half = 128, most = 176;
-  return getWarpgroups(fields) > 2 || !shape.isStreaming ? half : most;
+  constexpr int64_t half = 128, most = 176, mostOfStep = 192;
+  if (getWarpgroups(fields) > 2 || !shape.isStreaming)
+    return half;
+  return fields.endsSteps() ? mostOfStep : most;
 }
 
 bool bastile::fitsSharedMemory(const MatmulFields &fields,
@@ -230,6 +253,24 @@ static bool isNarrowBand(const MatmulShape &shape, int64_t depth) {
   return getSteps(2) * (100 + gainPercent) < getSteps(3) * 100;
 }
 
+/// The fields of steps that end before the next one begins, where those of
+/// `fields` would be short: an inner product of few columns reads its left
+/// factor from shared memory for longer than it multiplies. Another warpgroup
+/// multiplies while one computes, and transposed factors, which wait for no
+/// maximum, need not be computed ahead.
+static std::optional<MatmulFields> chooseEndedSteps(MatmulFields fields,
+                                                    const MatmulShape &shape,
+                                                    const Target &target) {
+  constexpr int64_t wide = 64;
+  if (!shape.isTransposed || getWarpgroups(fields) < 2 || fields.depth >= wide)
+    return std::nullopt;
+  fields.depth = wide;
+  fields.steps = 1;
+  if (fitsRegisters(fields, shape) && fitsSharedMemory(fields, shape, target))
+    return fields;
+  return std::nullopt;
+}
+
 /// The same where left factors are computed, if there is room. A step's
 /// streamed values take registers beside the sums; where both are few, three
 /// warpgroups have enough.
@@ -255,6 +296,9 @@ static std::optional<MatmulFields> chooseForStream(const MatmulShape &shape,
     fields.depth = longest;
     while (fields.depth > unit && !fitsRegisters(fields, shape))
       fields.depth /= 2;
+    if (std::optional<MatmulFields> ended =
+            chooseEndedSteps(fields, shape, target))
+      return ended;
     // Below that, fewer warpgroups are faster.
     constexpr int64_t least = 32;
     while (fields.depth > least && !fitsSharedMemory(fields, shape, target))
@@ -297,6 +341,7 @@ void bastile::completeSpecialized(MatmulFields &fields,
   choose(&MatmulFields::roles);
   choose(&MatmulFields::cluster);
   choose(&MatmulFields::split);
+  choose(&MatmulFields::steps);
   auto hasRoom = [&] { return fitsSharedMemory(fields, shape, target); };
   while (!hasStages && fields.stages > 2 && !hasRoom())
     --fields.stages;
@@ -351,6 +396,9 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
     return error() << "blocks that sum parts of a tile complete as many of its "
                       "columns each, but 'columns' is "
                    << fields.columns << "; use a power of 2";
+  if (fields.steps && !shape.isStreaming)
+    return error() << "'steps' is " << fields.steps
+                   << ", but no left factors are computed; leave it out";
   const int64_t unit = shape.isStreaming ? 16 : 64;
   for (auto [name, size] :
        {std::pair("depth", fields.depth), std::pair("columns", fields.columns)})
@@ -367,7 +415,9 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
     return error() << getHeld(fields, shape)
                    << " numbers a thread are more than the "
                    << getMostHeld(fields, shape) << " that registers hold; use "
-                   << (shape.isStreaming ? "less 'depth'" : "fewer 'columns'");
+                   << (!shape.isStreaming   ? "fewer 'columns'"
+                       : fields.endsSteps() ? "less 'depth'"
+                                            : "less 'depth' or 1 of 'steps'");
   if (int64_t bytes = getSharedBytes(fields, shape);
       bytes > target.maxSharedBytesPerBlock)
     return error() << bytes << " bytes of the factors in " << fields.stages

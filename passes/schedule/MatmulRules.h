@@ -45,6 +45,8 @@ struct MatmulShape {
   int64_t numInner = 0, whole = 0;
   /// How many of the products share what is copied for inner ones.
   int64_t numShared = 0;
+  /// How many operands have numbers of streamed rows that are copied.
+  int64_t numNumbers = 0;
   bool usesFloat64 = false;
   /// Whether warps may have roles: copies of boxes take all factors and
   /// results, as far as static sizes tell, and one loop over k is enough.
@@ -75,7 +77,7 @@ struct MatmulShape {
 /// not yet.
 struct MatmulFields {
   int64_t rows = 0, columns = 0, depth = 0, threads = 0, vector = 0, stages = 0,
-          roles = 0, cluster = 0, split = 0;
+          roles = 0, cluster = 0, split = 0, steps = 0;
 
   MatmulFields() = default;
   explicit MatmulFields(tile::MatmulAttr pinned)
@@ -83,17 +85,17 @@ struct MatmulFields {
         depth(pinned.getDepth()), threads(pinned.getThreads()),
         vector(pinned.getVector()), stages(pinned.getStages()),
         roles(pinned.getRoles()), cluster(pinned.getCluster()),
-        split(pinned.getSplit()) {}
+        split(pinned.getSplit()), steps(pinned.getSteps()) {}
 
   tile::MatmulAttr getAttr(mlir::MLIRContext *context) const {
     return tile::MatmulAttr::get(context, rows, columns, depth, threads, vector,
-                                 stages, roles, cluster, split);
+                                 stages, roles, cluster, split, steps);
   }
 
   bool operator==(const MatmulFields &other) const {
     auto tie = [](const MatmulFields &x) {
       return std::tie(x.rows, x.columns, x.depth, x.threads, x.vector, x.stages,
-                      x.roles, x.cluster, x.split);
+                      x.roles, x.cluster, x.split, x.steps);
     };
     return tie(*this) == tie(other);
   }
@@ -102,6 +104,8 @@ struct MatmulFields {
   bool isStaged() const { return stages > 1; }
   /// Whether some warps only copy, by boxes.
   bool isSpecialized() const { return roles == 2; }
+  /// Whether the products of a step end before the next one begins.
+  bool endsSteps() const { return steps == 1; }
   /// How many sums each thread holds.
   int64_t getSumsPerThread(const MatmulShape &shape) const {
     return rows * (columns * shape.numDots + depth * shape.numInner) / threads;
@@ -180,6 +184,13 @@ verifySpecialized(llvm::function_ref<mlir::InFlightDiagnostic()> error,
 /// step's inner products and sums take turns. Elsewhere a copy for the former
 /// alone makes room for the next one earlier.
 bool sharesStages(tile::DotOp dot, const KernelSpace &space);
+
+/// The operands of a kernel, whose body is `body`, that have a float32 for each
+/// row of transposed factors. Where warps have roles, they are copied as factors
+/// are: threads hold numbers of so many rows that loads of their own would take
+/// registers and instructions in each step.
+llvm::SmallVector<mlir::BlockArgument>
+getStreamedNumbers(mlir::Block &body, const KernelSpace &space);
 
 /// How many tiles of rows that inner products have as a whole are there at once
 /// where warps have roles: with two, those of the next tile come ahead of time.

@@ -69,6 +69,8 @@ void Neighbourhood::addNeighbours(const MatmulFields &fields) {
   if (fields.split > 1)
     for (int64_t split : {fields.split * 2, fields.split / 2})
       change(&MatmulFields::split, split);
+  if (fields.endsSteps())
+    change(&MatmulFields::steps, 2);
   if (fields.isStaged())
     for (int64_t stages : {fields.stages + 1, fields.stages - 1})
       change(&MatmulFields::stages, stages);
@@ -80,7 +82,7 @@ void Neighbourhood::addNeighbours(const MatmulFields &fields) {
 static auto getOrder(const MatmulFields &fields) {
   return std::tuple(1.0 / fields.rows + 1.0 / fields.columns, -fields.threads,
                     -fields.rows, fields.depth, fields.stages, fields.vector,
-                    -fields.roles, -fields.cluster, fields.split);
+                    -fields.roles, -fields.cluster, fields.split, fields.steps);
 }
 
 ScheduleCandidates bastile::getMatmulCandidates(tile::KernelOp kernel,

@@ -53,6 +53,8 @@ MatmulShape MatmulShape::get(tile::KernelOp kernel) {
   shape.numShared = llvm::count_if(space.getDots(), [&](tile::DotOp dot) {
     return sharesStages(dot, space);
   });
+  shape.numNumbers = static_cast<int64_t>(
+      getStreamedNumbers(kernel.getBody().front(), space).size());
   shape.mayHaveRoles = fitsRoles(kernel, space);
   constexpr int64_t rowBytes = 32;
   if (llvm::any_of(kernel.getResultTypes(), [](Type type) {

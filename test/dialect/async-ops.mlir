@@ -34,6 +34,8 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
   tile.announce_block
   // CHECK: tile.await_blocks
   tile.await_blocks
+  // CHECK: %[[STATISTICS:.*]] = tile.make_numbers : memref<4x64xf32, #gpu.address_space<workgroup>>
+  %statistics = tile.make_numbers : memref<4x64xf32, #gpu.address_space<workgroup>>
   // CHECK: tile.synchronize cluster
   tile.synchronize cluster
   // CHECK: tile.roles warps [4, 4] threads [1, 128] registers [40, 232] {
@@ -46,8 +48,12 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
     tile.copy_box %x[%m, %k] to %buffer[%rank] arrive %full[%rank] : !map, !slots, !tile.barriers<4>
     // CHECK: tile.copy_box %[[X]][%[[M]], %[[K]]] to %[[BUFFER]][%[[RANK]]] row %[[M]] arrive %[[FULL]][%[[RANK]]] blocks %[[K]] :
     tile.copy_box %x[%m, %k] to %buffer[%rank] row %m arrive %full[%rank] blocks %k : !map, !slots, !tile.barriers<4>
+    // CHECK: tile.copy_numbers %[[Y]][%[[M]], %[[K]]] to %[[STATISTICS]][%[[RANK]]] : memref<?x64xf32, strided<[?, 1]>>, memref<4x64xf32, #gpu.address_space<workgroup>>
+    tile.copy_numbers %y[%m, %k] to %statistics[%rank] : memref<?x64xf32, strided<[?, 1]>>, memref<4x64xf32, #gpu.address_space<workgroup>>
   // CHECK: }, {
   }, {
+    // CHECK: tile.take_numbers %[[STATISTICS]][%[[RANK]]] : memref<4x64xf32, #gpu.address_space<workgroup>> -> tensor<1x64xf32, #tile.mma<warps = 4>>
+    %numbers_of_rows = tile.take_numbers %statistics[%rank] : memref<4x64xf32, #gpu.address_space<workgroup>> -> tensor<1x64xf32, #tile.mma<warps = 4>>
     // CHECK: tile.synchronize
     // CHECK-NOT: cluster
     tile.synchronize

@@ -502,6 +502,30 @@ func.func @put_more_numbers(%i: index, %m: memref<2x1xi32, #gpu.address_space<wo
 
 // -----
 
+func.func @copy_numbers_of_no_rows(%i: index, %x: memref<?xf32>, %m: memref<2x64xf32, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{'tile.copy_numbers' op copies numbers of rows from 'memref<?xf32>' at 1 indices, which are no rows of f32}}
+  tile.copy_numbers %x[%i] to %m[%i] : memref<?xf32>, memref<2x64xf32, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @copy_narrow_numbers(%i: index, %x: memref<?x1xbf16>, %m: memref<2x64xf32, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{'tile.copy_numbers' op copies numbers of rows from 'memref<?x1xbf16>' at 2 indices, which are no rows of f32}}
+  tile.copy_numbers %x[%i, %i] to %m[%i] : memref<?x1xbf16>, memref<2x64xf32, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @take_numbers_of_a_longer_row(%i: index, %m: memref<2x32xf32, #gpu.address_space<workgroup>>) {
+  // expected-error @below {{'tile.take_numbers' op takes 'tensor<1x64xf32, #tile.mma<warps = 4>>' from slots of 'memref<2x32xf32, #gpu.address_space<workgroup>>', which are no row of a product's tile}}
+  %0 = tile.take_numbers %m[%i] : memref<2x32xf32, #gpu.address_space<workgroup>> -> tensor<1x64xf32, #tile.mma<warps = 4>>
+  return
+}
+
+// -----
+
 func.func @get_more_numbers(%i: index, %m: memref<2x1xi32, #gpu.address_space<workgroup>>) {
   // expected-error @below {{'tile.get_numbers' op has 2 numbers for slots of 'memref<2x1xi32, #gpu.address_space<workgroup>>'}}
   %0, %1 = tile.get_numbers %m[%i] : memref<2x1xi32, #gpu.address_space<workgroup>> -> index, index

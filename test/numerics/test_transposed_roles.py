@@ -144,7 +144,15 @@ def test_rows_that_boxes_do_not_take():
 @pytest.mark.long(every=5)
 @pytest.mark.parametrize(
     "schedule",
-    ["depth = 16", "depth = 48", "rows = 64", "stages = 3", "columns = 80, depth = 32"],
+    [
+        "depth = 16",
+        "depth = 48",
+        "rows = 64",
+        "stages = 3",
+        "columns = 80, depth = 32",
+        "steps = 1",
+        "steps = 1, stages = 2, depth = 32",
+    ],
 )
 def test_schedules(schedule):
     pinned = f"--schedule=#tile.matmul<{schedule}>"

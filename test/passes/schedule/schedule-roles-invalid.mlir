@@ -72,6 +72,15 @@ tile.kernel @split_cluster(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> te
 
 // -----
 
+// expected-error@+1 {{'steps' is 1, but no left factors are computed; leave it out}}
+tile.kernel @steps(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<steps = 1>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
 // expected-error@+1 {{warps have roles, and blocks clusters, where products of 16-bit matrices, or of 8-bit floats along their rows, run on warpgroups and lie 16 bytes apart in memory; leave out 'roles' and 'cluster'}}
 tile.kernel @floats(%x: tensor<?x64xf32>, %w: tensor<512x64xf32>) -> tensor<?x512xf32>
     attributes {schedule = #tile.matmul<roles = 2>} {

@@ -167,7 +167,7 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // that they compute. The keys and the values of a tile are copied once, and the
 // queries and the gradients of their results in steps: inner products and sums
 // read the same stages, of which a step and the one before hold one each. Numbers
-// of queries are loaded ahead of the products.
+// of queries come through shared memory as well.
 // CHECK-LABEL: tile.program @gradients_kernel(
 // CHECK-SAME:      programs = {b0 = 1 : i64, m = 128 : i64, n = 64 : i64}
 // CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 3, roles = 2, cluster = 1>
@@ -182,16 +182,17 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // CHECK:           scf.for
 // CHECK:             tile.copy_box {{.*}} to %[[Q]]
 // CHECK:             tile.copy_box {{.*}} to %[[DY]]
+// CHECK:             tile.copy_numbers
 // CHECK:         }, {
 // CHECK:           %[[ROWS:.*]]:2 = tile.await {{.*}} of %[[K]], %[[V]]
 // CHECK:           scf.for {{.*}} -> (tensor<128x64xf32, {{.*}}>, tensor<128x64xf32, {{.*}}>, tensor<128x64xbf16, {{.*}}>, tensor<128x64xbf16, {{.*}}>, index)
-// CHECK:             tile.load {{.*}} {invariant, transposed} : {{.*}} -> tensor<1x64xf32
 // CHECK:             %[[STEP:.*]]:2 = tile.await {{.*}} of %[[Q]], %[[DY]]
 // CHECK:             %[[S:.*]] = tile.dot %[[ROWS]]#0, %[[STEP]]#0 contract [1, 1] {{.*}} -> !tile.pending<tensor<128x64xf32
 // CHECK:             %[[DP:.*]] = tile.dot %[[ROWS]]#1, %[[STEP]]#1 contract [1, 1]
 // CHECK:             %[[LAST:.*]]:2 = tile.await {{.*}} of %[[Q]], %[[DY]]
 // CHECK:             %[[DV:.*]] = tile.dot %{{.*}}, %[[LAST]]#1, %{{.*}} contract [1, 0]
 // CHECK:             %[[DK:.*]] = tile.dot %{{.*}}, %[[LAST]]#0, %{{.*}} contract [1, 0]
+// CHECK:             tile.take_numbers {{.*}} -> tensor<1x64xf32
 // CHECK:             tile.wait_dots 3 of %[[S]]
 // CHECK:             math.exp2
 // CHECK:             tile.wait_dots 1 of %[[DV]] after
