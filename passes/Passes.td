@@ -133,6 +133,10 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     its own, which reads the rows from memory, combines them and computes the
     elementwise ops that follow on the rows that are left.
 
+    Products that sum over the rows of factors which have ops in common share a
+    kernel as far as registers hold all of their sums: more of them where the
+    target's warpgroups multiply.
+
     A function that returns an argument, or one value twice, gets a copy of it.
 
     A result with `tile.in_place` takes the memory of an argument, and is marked
@@ -142,6 +146,7 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     is repeated along its row. Gradients, which `differentiate` places, have
     memory of their own then.
   }];
+  let options = [TargetOption];
   let dependentDialects = ["::bastile::tile::TileDialect"];
 }
 

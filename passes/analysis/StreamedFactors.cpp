@@ -270,10 +270,12 @@ StreamedOps bastile::findStreamedOps(func::FuncOp func) {
 //===----------------------------------------------------------------------===//
 
 /// Whether one kernel can have both products, beside `inner` others: their sums
-/// have one shape, and there are registers for all of them.
+/// have one shape, and there are registers for all of them. Warpgroups have the
+/// factors of their products in shared memory, and so registers for more sums.
 static bool shareKernel(ArrayRef<Operation *> dots, tile::DotOp dot,
-                        size_t inner) {
-  constexpr int64_t mostColumns = 256, ofStep = 32;
+                        size_t inner, const Target &target) {
+  constexpr int64_t ofStep = 32;
+  const int64_t mostColumns = target.hasWarpgroupProducts() ? 320 : 256;
   auto other = cast<tile::DotOp>(dots.front());
   const int64_t columns = dot.getSumType().getShape().back();
   return dot.getSumType().getShape() == other.getSumType().getShape() &&
@@ -312,7 +314,8 @@ static bool needsAny(Operation *op, ArrayRef<Operation *> dots) {
 /// Adds product `dot` with its `ops` to the kernel that it can share with
 /// others, which have some of these ops and are ahead of `dot`.
 static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
-                        const StreamedFactors::Ops &ops) {
+                        const StreamedFactors::Ops &ops,
+                        const Target &target) {
   auto hasCommonOps = [&](const SharedKernel &kernel) {
     return llvm::any_of(ops,
                         [&](Operation *op) { return kernel.ops.contains(op); });
@@ -322,7 +325,7 @@ static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
     all.insert(ops.begin(), ops.end());
     const size_t inner = llvm::count_if(all, llvm::IsaPred<tile::DotOp>);
     if (!hasCommonOps(kernel) ||
-        !shareKernel(kernel.dots, cast<tile::DotOp>(dot), inner))
+        !shareKernel(kernel.dots, cast<tile::DotOp>(dot), inner, target))
       continue;
     // The gradient of queries needs the result, in one function with it.
     if (needsAny(dot, kernel.dots))
@@ -380,7 +383,7 @@ static void giveSizesToOthers(func::FuncOp func,
   }
 }
 
-void bastile::separateFactors(func::FuncOp func) {
+void bastile::separateFactors(func::FuncOp func, const Target &target) {
   if (func.front().getOps<tile::DotOp>().empty())
     return;
   const Rounds rounds(func);
@@ -392,7 +395,7 @@ void bastile::separateFactors(func::FuncOp func) {
   for (const bool overRows : {false, true})
     for (auto &[dot, ops] : streamed.getProducts())
       if (sumsOverRows(cast<tile::DotOp>(dot)) == overRows)
-        addToKernel(kernels, dot, ops);
+        addToKernel(kernels, dot, ops, target);
   llvm::SmallPtrSet<Operation *, 32> taken;
   std::vector<Operation *> replaced;
   for (const SharedKernel &kernel : kernels) {

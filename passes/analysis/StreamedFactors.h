@@ -30,6 +30,7 @@
 #ifndef BASTILE_PASSES_ANALYSIS_STREAMEDFACTORS_H
 #define BASTILE_PASSES_ANALYSIS_STREAMEDFACTORS_H
 
+#include "bastile/Target.h"
 #include "dialect/Dimensions.h"
 #include "passes/analysis/FollowingSums.h"
 #include "llvm/ADT/MapVector.h"
@@ -82,8 +83,8 @@ struct StreamedOps {
 StreamedOps findStreamedOps(mlir::func::FuncOp func);
 
 /// Gives products of `func` that share ops of their streamed factors, but no
-/// kernel, ops of their own.
-void separateFactors(mlir::func::FuncOp func);
+/// kernel of `target`, ops of their own.
+void separateFactors(mlir::func::FuncOp func, const Target &target);
 
 } // namespace bastile
 

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/TargetLookup.h"
 #include "passes/analysis/HiddenErrors.h"
 #include "passes/analysis/RowClass.h"
 #include "passes/analysis/StreamedFactors.h"
@@ -52,8 +53,9 @@ std::string getEntryName(StringRef name) {
 /// Turns the groups of one function into kernels and launches.
 class FunctionFuser {
 public:
-  FunctionFuser(func::FuncOp func, SymbolTable &symbols)
-      : func(func), symbols(symbols), builder(func.getContext()) {}
+  FunctionFuser(func::FuncOp func, SymbolTable &symbols, const Target &target)
+      : func(func), symbols(symbols), target(target),
+        builder(func.getContext()) {}
 
   LogicalResult run();
 
@@ -75,6 +77,7 @@ private:
 
   func::FuncOp func;
   SymbolTable &symbols;
+  const Target &target;
   OpBuilder builder;
   /// The results of the launches so far, by the value of the function that each
   /// stands for. Partial results of combinations of all rows are kept apart.
@@ -493,7 +496,7 @@ LogicalResult FunctionFuser::run() {
   moveConditionsBehindRows(func);
   giveFactorsSizes(func);
   roundFactors(func);
-  separateFactors(func);
+  separateFactors(func, target);
   chooseConditions(func);
   // Another source of an op's sizes may have other columns.
   const ValueDimensions dimensions(func.front());
@@ -536,13 +539,16 @@ LogicalResult FunctionFuser::run() {
 }
 
 struct FusePass : public bastile::impl::FuseBase<FusePass> {
+  using FuseBase::FuseBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (failed(verifyOnlyFunctions(module)))
+    const Target *target = lookupTarget(module, this->target);
+    if (!target || failed(verifyOnlyFunctions(module)))
       return signalPassFailure();
     SymbolTable symbols(module);
     for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
-      if (failed(FunctionFuser(func, symbols).run()))
+      if (failed(FunctionFuser(func, symbols, *target).run()))
         return signalPassFailure();
   }
 };

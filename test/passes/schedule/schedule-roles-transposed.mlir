@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --fuse --schedule=target=sm_90a -split-input-file | FileCheck %s
+// RUN: tile-opt %s --fuse=target=sm_90a --schedule=target=sm_90a -split-input-file | FileCheck %s
 
 // Where warps have roles, a step of a transposed factor is as long as leaves
 // registers and shared memory beside the sums: 64 queries beside 128 columns.
@@ -12,6 +12,37 @@ func.func @wide(%q: tensor<?x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128
   %ds = arith.mulf %p, %dp : tensor<?x?xf32>
   %dk = tile.dot %ds, %q contract [0, 0] : tensor<?x?xf32>, tensor<?x128xbf16> -> tensor<?x128xf32>
   return %dk : tensor<?x128xf32>
+}
+
+// -----
+
+// Two sums of 128 columns, of one set of scores, leave no registers for the
+// factors of another step beside 64 queries: each step ends before the next one
+// begins.
+// CHECK-LABEL: tile.kernel @both_kernel(
+// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 128, depth = 64, threads = 384, vector = 2, stages = 3, roles = 2, cluster = 1, steps = 1>
+func.func @both(%q: tensor<?x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128xbf16>, %dy: tensor<?x128xbf16>) -> (tensor<?x128xf32>, tensor<?x128xf32>) {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x128xbf16>, tensor<?x128xbf16> -> tensor<?x?xf32>
+  %p = math.exp %s : tensor<?x?xf32>
+  %dv = tile.dot %p, %dy contract [0, 0] : tensor<?x?xf32>, tensor<?x128xbf16> -> tensor<?x128xf32>
+  %dp = tile.dot %dy, %v contract [1, 1] : tensor<?x128xbf16>, tensor<?x128xbf16> -> tensor<?x?xf32>
+  %ds = arith.mulf %p, %dp : tensor<?x?xf32>
+  %dk = tile.dot %ds, %q contract [0, 0] : tensor<?x?xf32>, tensor<?x128xbf16> -> tensor<?x128xf32>
+  return %dk, %dv : tensor<?x128xf32>, tensor<?x128xf32>
+}
+
+// -----
+
+// A schedule may have each step end before the next one begins.
+// CHECK-LABEL: tile.kernel @ended_kernel(
+// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 3, roles = 2, cluster = 1, steps = 1>
+func.func @ended(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64xbf16>, %dy: tensor<?x64xbf16>) -> tensor<?x64xf32> attributes {tile.schedule = #tile.matmul<steps = 1>} {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
+  %p = math.exp %s : tensor<?x?xf32>
+  %dp = tile.dot %dy, %v contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
+  %ds = arith.mulf %p, %dp : tensor<?x?xf32>
+  %dk = tile.dot %ds, %q contract [0, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
+  return %dk : tensor<?x64xf32>
 }
 
 // -----
