@@ -231,6 +231,10 @@ LogicalResult CopyBoxOp::verify() {
 }
 
 LogicalResult StoreBoxOp::verify() {
+  if (auto buffer = cast<MemRefType>(getBuffer().getType());
+      getAdd() && !buffer.getElementType().isF32())
+    return emitOpError("adds elements of ")
+           << buffer << ", but only those of float32 are added";
   return verifyBox(*this, getOperand().getType(),
                    cast<MemRefType>(getBuffer().getType()), getIndices().size(),
                    getWarp());

@@ -534,6 +534,11 @@ def Tile_StoreBoxOp : Tile_Op<"store_box"> {
     warp's threads have written and fenced before is copied. A warp that has
     kept its own rows of a tile (`tile.keep`) does not have to wait for others.
 
+    With `add`, the elements, of float32, are added to those of the operand, each
+    at once, so that others may add to it meanwhile. The bits of a sum are the
+    same in every run only where those that add take turns
+    (`tile.await_count`).
+
     Example:
 
     ```mlir
@@ -545,10 +550,18 @@ def Tile_StoreBoxOp : Tile_Op<"store_box"> {
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Index:$slot,
                        Arg<Tile_TensorMapType, "", [MemWrite]>:$operand,
-                       Variadic<Index>:$indices, UnitAttr:$warp);
+                       Variadic<Index>:$indices, UnitAttr:$warp,
+                       UnitAttr:$add);
+  let builders = [OpBuilder<(ins "::mlir::Value":$buffer, "::mlir::Value":$slot,
+                                 "::mlir::Value":$operand,
+                                 "::mlir::ValueRange":$indices,
+                                 CArg<"bool", "false">:$warp), [{
+    build($_builder, $_state, buffer, slot, operand, indices, warp,
+          /*add=*/false);
+  }]>];
   let assemblyFormat = [{
     $buffer `[` $slot `]` `to` $operand `[` $indices `]` (`warp` $warp^)?
-    attr-dict `:` type($buffer) `,` type($operand)
+    (`add` $add^)? attr-dict `:` type($buffer) `,` type($operand)
   }];
   let hasVerifier = 1;
 }

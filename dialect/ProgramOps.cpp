@@ -233,7 +233,19 @@ LogicalResult KeepOp::verify() {
   auto tile = cast<RankedTensorType>(getValue().getType());
   if (failed(verifyHeld(*this, tile)))
     return failure();
-  return verifySlot(*this, tile);
+  if (!getTransposed())
+    return verifySlot(*this, tile);
+  auto buffer = cast<MemRefType>(getBuffer().getType());
+  if (!isa_and_present<MmaAttr>(tile.getEncoding()) ||
+      !tile.getElementType().isF32() ||
+      !isa_and_present<SharedAttr>(buffer.getMemorySpace()) ||
+      tile.getRank() != 2 || tile.getDimSize(0) == 1 || tile.getDimSize(1) == 1)
+    return emitOpError("transposes ")
+           << tile << " to " << buffer
+           << ", but only tiles of sums are transposed, to '#tile.shared' "
+              "memory";
+  SmallVector<int64_t> shape(llvm::reverse(tile.getShape()));
+  return verifySlot(*this, RankedTensorType::get(shape, tile.getElementType()));
 }
 
 LogicalResult SendOp::verify() {

@@ -291,6 +291,9 @@ def Tile_BufferOp : Tile_Op<"buffer", [
 def Tile_KeepOp : Tile_Op<"keep"> {
   let summary = "writes a tile to a buffer";
   let description = [{
+    With `transposed`, the columns of the tile become the rows of the buffer's: of
+    a tile of products, whose elements are float32.
+
     Example:
 
     ```mlir
@@ -299,9 +302,15 @@ def Tile_KeepOp : Tile_Op<"keep"> {
     ```
   }];
   let arguments = (ins AnyStaticShapeTensor:$value,
-                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Index:$slot);
+                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Index:$slot,
+                       UnitAttr:$transposed);
+  let builders = [OpBuilder<(ins "::mlir::Value":$value,
+                                 "::mlir::Value":$buffer,
+                                 "::mlir::Value":$slot), [{
+    build($_builder, $_state, value, buffer, slot, /*transposed=*/false);
+  }]>];
   let assemblyFormat = [{
-    $value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,`
+    $value `,` $buffer `[` $slot `]` (`transposed` $transposed^)? attr-dict `:` type($value) `,`
     type($buffer)
   }];
   let hasVerifier = 1;

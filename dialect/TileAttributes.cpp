@@ -80,11 +80,11 @@ LogicalResult MatmulAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t threads, int64_t vector,
                                  int64_t stages, int64_t roles, int64_t cluster,
                                  int64_t split, int64_t steps) {
-  const Field fields[] = {
-      {"rows", rows},       {"columns", columns}, {"depth", depth},
-      {"threads", threads}, {"vector", vector},   {"stages", stages},
-      {"roles", roles},     {"cluster", cluster}, {"split", split},
-      {"steps", steps}};
+  const Field fields[] = {{"rows", rows},     {"columns", columns},
+                          {"depth", depth},   {"threads", threads},
+                          {"vector", vector}, {"stages", stages},
+                          {"roles", roles},   {"cluster", cluster},
+                          {"split", split},   {"steps", steps}};
   if (failed(verifyFields(emitError, fields)) ||
       failed(verifyStages(emitError, stages)) ||
       failed(verifyScheduleVector(emitError, vector)))

@@ -109,7 +109,7 @@ public:
   void loadBytes(char *to, const char *from, char *barrier, uint32_t bytes,
                  int32_t multicastMask, uint32_t site);
   void storeTensor(const void *map, char *from, const int32_t *coordinates,
-                   uint32_t rank, uint32_t site);
+                   uint32_t rank, bool adds, uint32_t site);
   void closeStores();
   /// Waits until stores have read shared memory or, without `isRead`, until
   /// they have written.

@@ -87,6 +87,18 @@ void TensorBox::store(char *place) const {
   });
 }
 
+void TensorBox::add(char *place) const {
+  forEachRow(place, [&](char *row, char *to, uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end; i += sizeof(float)) {
+      float sum, own;
+      std::memcpy(&sum, to + (i - begin), sizeof(float));
+      std::memcpy(&own, swizzled(row + i, map.swizzle), sizeof(float));
+      sum += own;
+      std::memcpy(to + (i - begin), &sum, sizeof(float));
+    }
+  });
+}
+
 bool TensorBox::endsWithPiece() const {
   const int64_t end =
       std::min<int64_t>(int64_t(coordinates[0]) + map.box[0], map.sizes[0]);
@@ -281,7 +293,7 @@ void EmulatedCluster::loadBytes(char *to, const char *from, char *barrier,
 
 void EmulatedCluster::storeTensor(const void *map, char *from,
                                   const int32_t *coordinates, uint32_t rank,
-                                  uint32_t site) {
+                                  bool adds, uint32_t site) {
   std::optional<TensorBox> box =
       checkTensor(map, from, coordinates, rank, site);
   if (!box || !checkTensorBuffer(*box, /*isWrite=*/true, site))
@@ -311,7 +323,7 @@ void EmulatedCluster::storeTensor(const void *map, char *from,
                /*isWrite=*/false, site);
     return yield();
   }
-  own.open.push_back({*box, from});
+  own.open.push_back({*box, from, adds});
 }
 
 void EmulatedCluster::closeStores() {
@@ -325,7 +337,7 @@ void EmulatedCluster::waitForStores(uint32_t mostPending, bool isRead) {
   TensorStores &own = tensorStores[running];
   while (own.groups.size() > mostPending) {
     for (const TensorStores::Store &store : own.groups.front())
-      store.box.store(store.from);
+      store.adds ? store.box.add(store.from) : store.box.store(store.from);
     own.groups.pop_front();
   }
   if (own.component == 0)

@@ -35,6 +35,8 @@ struct TensorBox {
   /// of the tensor a box is zero.
   void load(char *place) const;
   void store(char *place) const;
+  /// Adds the float32s of the box at `place` to those of the tensor.
+  void add(char *place) const;
   /// The bytes of the tensor from the first to the last one in the box; empty
   /// if all of the box lies outside.
   struct Range {
@@ -57,6 +59,8 @@ struct TensorStores {
   struct Store {
     TensorBox box;
     char *from;
+    /// Whether it adds to what is there.
+    bool adds;
   };
   /// The component of these stores in the clocks; the step of a store is the
   /// number of its group, from 1 on.

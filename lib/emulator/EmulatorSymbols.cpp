@@ -192,8 +192,9 @@ static void loadBytes(char *to, const char *from, char *barrier, uint32_t bytes,
 }
 
 static void storeTensor(const void *map, char *from, const int32_t *coordinates,
-                        uint32_t rank, uint32_t site) {
-  EmulatedCluster::current()->storeTensor(map, from, coordinates, rank, site);
+                        uint32_t rank, int32_t adds, uint32_t site) {
+  EmulatedCluster::current()->storeTensor(map, from, coordinates, rank,
+                                          adds != 0, site);
 }
 
 static void closeStores() { EmulatedCluster::current()->closeStores(); }

@@ -314,8 +314,7 @@ static bool needsAny(Operation *op, ArrayRef<Operation *> dots) {
 /// Adds product `dot` with its `ops` to the kernel that it can share with
 /// others, which have some of these ops and are ahead of `dot`.
 static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
-                        const StreamedFactors::Ops &ops,
-                        const Target &target) {
+                        const StreamedFactors::Ops &ops, const Target &target) {
   auto hasCommonOps = [&](const SharedKernel &kernel) {
     return llvm::any_of(ops,
                         [&](Operation *op) { return kernel.ops.contains(op); });

@@ -246,6 +246,11 @@ struct KeepFragment : public OpConversionPattern<tile::KeepOp> {
     ArrayRef<int64_t> shape = type.getShape();
     Value slot = getSlot(rewriter, loc, memory, adaptor.getBuffer().front(),
                          adaptor.getSlot().front());
+    if (op.getTransposed()) {
+      keepTransposed(rewriter, op, layout, slot, adaptor.getValue());
+      rewriter.eraseOp(op);
+      return success();
+    }
     SharedFragment places(rewriter, op, layout, SharedTile(memory), slot);
     const bool isMatrix = storesMatrices && isOfMatrices(type);
     for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
@@ -276,6 +281,55 @@ struct KeepFragment : public OpConversionPattern<tile::KeepOp> {
   }
 
 private:
+  /// Stores each element of the thread, whose row of the tile is the column of
+  /// the slot: eight threads have neighbours, and no two of a warp the same
+  /// bank in panels of 128 bytes.
+  static void keepTransposed(OpBuilder &builder, tile::KeepOp op,
+                             tile::MmaAttr layout, Value slot,
+                             ValueRange pieces) {
+    Location loc = op.getLoc();
+    auto type = cast<RankedTensorType>(op.getValue().getType());
+    ArrayRef<int64_t> shape = type.getShape();
+    const SharedTile place(cast<MemRefType>(op.getBuffer().getType()));
+    const int64_t bytes = getElementBytes(type);
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(builder, loc, value);
+    };
+    FragmentPosition position(builder, op, layout);
+    Value byte = arith::MulIOp::create(
+        builder, loc, position.getRow(/*repeat=*/0, /*half=*/0),
+        constant(bytes));
+    // A panel has some of the rows of the tile.
+    Value panel =
+        arith::DivUIOp::create(builder, loc, byte, constant(place.swizzle));
+    byte = arith::RemUIOp::create(builder, loc, byte, constant(place.swizzle));
+    Value address =
+        advanceBytes(builder, loc, slot,
+                     arith::MulIOp::create(builder, loc, panel,
+                                           constant(place.getPanelBytes())));
+    SmallVector<SharedPlaces, 2> places;
+    for (int64_t element = 0; element < layout.getVector(); ++element)
+      places.emplace_back(builder, loc, place, address,
+                          arith::AddIOp::create(builder, loc,
+                                                position.getColumn(/*chunk=*/0),
+                                                constant(element)),
+                          byte);
+    constexpr int64_t halfRows = tile::MmaAttr::kWarpRows / 2;
+    forEachPiece(
+        layout, shape, [&](int64_t repeat, int64_t chunk, int64_t half) {
+          Value piece = pieces[layout.getPiece(shape, repeat, chunk, half)];
+          const int64_t row =
+              repeat * layout.getWarps() * tile::MmaAttr::kWarpRows +
+              half * halfRows;
+          for (int64_t element = 0; element < layout.getVector(); ++element)
+            storePiece(builder, loc,
+                       vector::ExtractOp::create(builder, loc, piece, element),
+                       places[element].getAddress(
+                           chunk * layout.getChunkColumns(), row * bytes),
+                       bytes);
+        });
+  }
+
   const bool storesMatrices;
 };
 

@@ -148,10 +148,10 @@ struct LowerCopyNumbers : public OpConversionPattern<tile::CopyNumbersOp> {
     const bool isWhole = type.getDimSize(1) % role.getThreads() == 0;
     for (auto [place, number] : copied) {
       Value isInSlot =
-          isWhole ? Value()
-                  : arith::CmpIOp::create(rewriter, loc,
-                                          arith::CmpIPredicate::ult, place,
-                                          constant(type.getDimSize(1)));
+          isWhole
+              ? Value()
+              : arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult,
+                                      place, constant(type.getDimSize(1)));
       storeIf(rewriter, loc, isInSlot, number, slot.getAddress(place),
               getElementBytes(slot.getElement()));
     }

@@ -111,14 +111,23 @@ struct LowerStoreBox : public OpConversionPattern<tile::StoreBoxOp> {
                              adaptor.getSlot().front());
       if (row)
         source = advanceRows(rewriter, loc, source, tile, row);
-      for (int64_t panel = 0; panel < tile.getPanels(); ++panel)
-        NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
-            rewriter, loc, adaptor.getOperand().front(),
-            advanceBytes(rewriter, loc, source, panel * tile.getPanelBytes()),
+      for (int64_t panel = 0; panel < tile.getPanels(); ++panel) {
+        Value from =
+            advanceBytes(rewriter, loc, source, panel * tile.getPanelBytes());
+        SmallVector<Value> coordinates =
             getCoordinates(rewriter, loc, op.getOperand().getType(),
-                           adaptor.getIndices(), panel, row),
-            /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
-            /*predicate=*/Value());
+                           adaptor.getIndices(), panel, row);
+        if (op.getAdd())
+          NVVM::CpAsyncBulkTensorReduceOp::create(
+              rewriter, loc, adaptor.getOperand().front(), from,
+              NVVM::TMAReduxKind::ADD, NVVM::TMAStoreMode::TILE, coordinates,
+              /*l2CacheHint=*/Value());
+        else
+          NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+              rewriter, loc, adaptor.getOperand().front(), from, coordinates,
+              /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
+              /*predicate=*/Value());
+      }
       NVVM::CpAsyncBulkCommitGroupOp::create(rewriter, loc);
     };
     const Role role(op);

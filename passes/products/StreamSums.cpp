@@ -206,8 +206,8 @@ SmallVector<Value> StreamSums::combine(ValueRange before,
     if (auto dot = dyn_cast<tile::DotOp>(op)) {
       const bool isComputed = KernelSpace::isLeftComputed(dot);
       Value left = isComputed ? emitTerms(op) : Value();
-      after.push_back(addProducts(
-          {dot, left, isComputed && hasEnd, old, factor, after}));
+      after.push_back(
+          addProducts({dot, left, isComputed && hasEnd, old, factor, after}));
       continue;
     }
     if (factor)

@@ -18,9 +18,9 @@ NumberStages::NumberStages(ProgramFrame &frame, ArrayRef<unsigned> operands,
                                           gpu::AddressSpace::Workgroup);
   for (unsigned operand : operands)
     copied.push_back(
-        {operand, tile::MakeNumbersOp::create(
-                      builder,
-                      MemRefType::get({stages, frame.extents.streamed},
+        {operand,
+         tile::MakeNumbersOp::create(
+             builder, MemRefType::get({stages, frame.extents.streamed},
                                       builder.getF32Type(),
                                       MemRefLayoutAttrInterface(), space))});
   if (isEmpty())

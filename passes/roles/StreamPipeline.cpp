@@ -69,11 +69,11 @@ findShared(const ProgramFrame &frame, ArrayRef<tile::DotOp> innerDots) {
 
 /// The operands that have numbers of streamed rows.
 static SmallVector<unsigned> getNumbers(const ProgramFrame &frame) {
-  return llvm::map_to_vector(
-      getStreamedNumbers(frame.getBody(), frame.space),
-      [&](BlockArgument argument) {
-        return frame.operands.find(argument, /*ofFactor=*/true);
-      });
+  return llvm::map_to_vector(getStreamedNumbers(frame.getBody(), frame.space),
+                             [&](BlockArgument argument) {
+                               return frame.operands.find(argument,
+                                                          /*ofFactor=*/true);
+                             });
 }
 
 StreamPipeline::StreamPipeline(ProgramFrame &frame)

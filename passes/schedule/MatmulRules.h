@@ -186,9 +186,9 @@ verifySpecialized(llvm::function_ref<mlir::InFlightDiagnostic()> error,
 bool sharesStages(tile::DotOp dot, const KernelSpace &space);
 
 /// The operands of a kernel, whose body is `body`, that have a float32 for each
-/// row of transposed factors. Where warps have roles, they are copied as factors
-/// are: threads hold numbers of so many rows that loads of their own would take
-/// registers and instructions in each step.
+/// row of transposed factors. Where warps have roles, they are copied as
+/// factors are: threads hold numbers of so many rows that loads of their own
+/// would take registers and instructions in each step.
 llvm::SmallVector<mlir::BlockArgument>
 getStreamedNumbers(mlir::Block &body, const KernelSpace &space);
 

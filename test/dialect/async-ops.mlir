@@ -156,3 +156,15 @@ func.func @products_in_loops(%s: !llvm.ptr<3>, %x: f32, %n: index) {
       element_type = bf16, operandSegmentSizes = array<i32: 4, 0, 1, 1>}> : (f32, f32, f32, f32, !llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
   return
 }
+
+// CHECK-LABEL: func.func @adds(
+// CHECK-SAME:      %[[SUM:[^:]*]]: tensor<64x32xf32, #tile.mma<warps = 4>>, %[[SLOTS:[^:]*]]: memref<1x32x64xf32, #tile.shared<swizzle = 128>>,
+// CHECK-SAME:      %[[MAP:[^:]*]]: !tile.tensor_map<{{.*}}>, %[[I:[^:]*]]: index)
+func.func @adds(%sum: tensor<64x32xf32, #tile.mma<warps = 4>>, %slots: memref<1x32x64xf32, #tile.shared<swizzle = 128>>,
+                %map: !tile.tensor_map<memref<?x?xf32, strided<[?, 1]>>, box = [32, 32], swizzle = 128>, %i: index) {
+  // CHECK: tile.keep %[[SUM]], %[[SLOTS]][%[[I]]] transposed : tensor<64x32xf32, #tile.mma<warps = 4>>, memref<1x32x64xf32, #tile.shared<swizzle = 128>>
+  tile.keep %sum, %slots[%i] transposed : tensor<64x32xf32, #tile.mma<warps = 4>>, memref<1x32x64xf32, #tile.shared<swizzle = 128>>
+  // CHECK: tile.store_box %[[SLOTS]][%[[I]]] to %[[MAP]][%[[I]], %[[I]]] add :
+  tile.store_box %slots[%i] to %map[%i, %i] add : memref<1x32x64xf32, #tile.shared<swizzle = 128>>, !tile.tensor_map<memref<?x?xf32, strided<[?, 1]>>, box = [32, 32], swizzle = 128>
+  return
+}

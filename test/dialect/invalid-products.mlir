@@ -494,6 +494,23 @@ func.func @arrive_by_warps_elsewhere(%b: !tile.barriers<1>, %i: index) {
 
 // -----
 
+func.func @add_narrow_elements(%i: index, %b: memref<1x64x64xbf16, #tile.shared<swizzle = 128>>,
+    %x: !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [64, 64], swizzle = 128>) {
+  // expected-error @below {{'tile.store_box' op adds elements of 'memref<1x64x64xbf16, #tile.shared<swizzle = 128>>', but only those of float32 are added}}
+  tile.store_box %b[%i] to %x[%i, %i] add : memref<1x64x64xbf16, #tile.shared<swizzle = 128>>, !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [64, 64], swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @transpose_narrow_elements(%i: index, %t: tensor<64x32xbf16, #tile.mma<warps = 4>>, %b: memref<1x32x64xbf16, #tile.shared<swizzle = 128>>) {
+  // expected-error @below {{'tile.keep' op transposes 'tensor<64x32xbf16, #tile.mma<warps = 4>>' to 'memref<1x32x64xbf16, #tile.shared<swizzle = 128>>', but only tiles of sums are transposed, to '#tile.shared' memory}}
+  tile.keep %t, %b[%i] transposed : tensor<64x32xbf16, #tile.mma<warps = 4>>, memref<1x32x64xbf16, #tile.shared<swizzle = 128>>
+  return
+}
+
+// -----
+
 func.func @put_more_numbers(%i: index, %m: memref<2x1xi32, #gpu.address_space<workgroup>>) {
   // expected-error @below {{'tile.put_numbers' op has 2 numbers for slots of 'memref<2x1xi32, #gpu.address_space<workgroup>>'}}
   tile.put_numbers[%i, %i] to %m[%i] : memref<2x1xi32, #gpu.address_space<workgroup>>

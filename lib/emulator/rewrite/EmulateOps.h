@@ -63,6 +63,7 @@ private:
   void rewrite(mlir::LLVM::MaskedStoreOp op);
   bool rewrite(mlir::NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp op);
   bool rewrite(mlir::NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp op);
+  bool rewrite(mlir::NVVM::CpAsyncBulkTensorReduceOp op);
   bool rewrite(mlir::NVVM::MmaOp op);
   bool rewriteProduct(mlir::LLVM::CallIntrinsicOp op);
   /// Replaces `op`, a product of a warp of these operands in registers.

@@ -41,7 +41,22 @@ bool OpEmulator::rewrite(NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp op) {
   spill(op, op.getCoordinates());
   call(loc, calls::storeTensor, Type(),
        {op.getTmaDescriptor(), op.getSrcMem(), scratch(op),
-        constant(loc, op.getCoordinates().size()), site(op)});
+        constant(loc, op.getCoordinates().size()), constant(loc, /*value=*/0),
+        site(op)});
+  op.erase();
+  return true;
+}
+
+bool OpEmulator::rewrite(NVVM::CpAsyncBulkTensorReduceOp op) {
+  if (op.getRedKind() != NVVM::TMAReduxKind::ADD ||
+      op.getMode() != NVVM::TMAStoreMode::TILE)
+    return false;
+  Location loc = op.getLoc();
+  spill(op, op.getCoordinates());
+  call(loc, calls::storeTensor, Type(),
+       {op.getTmaDescriptor(), op.getSrcMem(), scratch(op),
+        constant(loc, op.getCoordinates().size()), constant(loc, /*value=*/1),
+        site(op)});
   op.erase();
   return true;
 }
@@ -55,7 +70,8 @@ bool OpEmulator::rewriteTensors(Operation *op) {
   };
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp,
-            NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp>(
+            NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp,
+            NVVM::CpAsyncBulkTensorReduceOp>(
           [&](auto copy) { return rewrite(copy); })
       .Case([&](NVVM::CpAsyncBulkGlobalToSharedClusterOp copy) {
         return become(calls::loadBytes,

@@ -134,7 +134,8 @@ inline constexpr char loadTensor[] = "bastile.emulator.load_tensor";
 // void (ptr to, ptr from, ptr mbarrier, i32 bytes, i32 mask of blocks or -1,
 //       i32 site)
 inline constexpr char loadBytes[] = "bastile.emulator.load_bytes";
-// void (ptr map, ptr from, ptr coordinates, i32 rank, i32 site)
+// void (ptr map, ptr from, ptr coordinates, i32 rank, i32 whether it adds to
+//       what is there, i32 site)
 inline constexpr char storeTensor[] = "bastile.emulator.store_tensor";
 // void (): makes a group of the stores of tensors begun so far
 inline constexpr char closeStores[] = "bastile.emulator.close_stores";

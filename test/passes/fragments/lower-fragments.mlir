@@ -200,6 +200,25 @@ tile.program @keep(%m: index, %v: memref<?xbf16> {tile.dimensions = ["m"]})
 
 // -----
 
+// Transposed, each element is stored by itself: neighbours of a thread in two
+// rows of the slot, and its rows of the tile in two columns.
+// CHECK-LABEL: tile.program @keep_transposed(
+// CHECK-COUNT-8: llvm.store %{{.*}} {alignment = 4 : i64} : f32, !llvm.ptr<3>
+// CHECK-NOT:     llvm.store
+!slots = memref<1x16x64xf32, #tile.shared<swizzle = 128>>
+tile.program @keep_transposed(%m: index, %v: memref<?xf32> {tile.dimensions = ["m"]})
+    attributes {dimensions = ["m"], programs = {m = 64 : i64},
+                schedule = #tile.launch<threads = 128>} {
+  %c0 = arith.constant 0 : index
+  %buffer = tile.buffer {offset = 0 : i64} : !slots
+  %0 = tile.load %v[%m] : memref<?xf32> -> tensor<1x16xf32, #tile.mma<warps = 4>>
+  %1 = tile.broadcast %0 : tensor<1x16xf32, #tile.mma<warps = 4>> -> tensor<64x16xf32, #tile.mma<warps = 4>>
+  tile.keep %1, %buffer[%c0] transposed : tensor<64x16xf32, #tile.mma<warps = 4>>, !slots
+  tile.return
+}
+
+// -----
+
 // Wider elements are kept piece by piece.
 // CHECK-LABEL: tile.program @keep_floats(
 // CHECK-NOT:     nvvm.stmatrix

@@ -152,3 +152,23 @@ tile.program @stores_of_warps(%m: index, %k: index, %x: !warp_map {tile.dimensio
   tile.wait_stores 1 warp
   tile.return
 }
+
+// -----
+
+// Of a slot of two panels, both are added to the operand, as one group.
+// CHECK-LABEL: tile.program @adds(
+// CHECK-SAME:      %[[M:[^:]*]]: index, %[[K:[^:]*]]: index, %[[X:[^:]*]]: !llvm.ptr
+// CHECK:         nvvm.cp.async.bulk.tensor.reduce %[[X]], %{{.*}}, box[%{{.*}}, %{{.*}}] {redKind = #nvvm.tma_redux_kind<add>}
+// CHECK:         nvvm.cp.async.bulk.tensor.reduce %[[X]], %{{.*}}, box[%{{.*}}, %{{.*}}] {redKind = #nvvm.tma_redux_kind<add>}
+// CHECK-NEXT:    nvvm.cp.async.bulk.commit.group
+!added = !tile.tensor_map<memref<?x?xf32, strided<[?, 1]>>, box = [32, 32], swizzle = 128>
+!added_slots = memref<1x32x64xf32, #tile.shared<swizzle = 128>>
+tile.program @adds(%m: index, %k: index, %x: !added {tile.dimensions = ["m", "k"]})
+    attributes {dimensions = ["m", "k"], programs = {m = 64 : i64},
+                schedule = #tile.launch<threads = 128>} {
+  %c0 = arith.constant 0 : index
+  %buffer = tile.buffer {offset = 0 : i64} : !added_slots
+  tile.store_box %buffer[%c0] to %x[%m, %k] add : !added_slots, !added
+  tile.wait_stores 0
+  tile.return
+}

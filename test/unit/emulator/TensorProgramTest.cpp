@@ -179,9 +179,94 @@ protected:
     return "";
   }
 
+  /// Computes the gradients of causal attention of `heads` heads on one of
+  /// keys; returns the error. Without one, the largest error of a gradient, as
+  /// a part of its norm, is in `worst`.
+  std::string differentiate(const std::string &text, int64_t queries,
+                            int64_t keys,
+                            Emulator::Order order = Emulator::Order::Forward,
+                            int64_t heads = 2);
+
   int numWrong = 0;
   double worst = 0;
 };
+
+std::string TensorProgramTest::differentiate(const std::string &text,
+                                             int64_t queries, int64_t keys,
+                                             Emulator::Order order,
+                                             int64_t heads) {
+  constexpr int64_t size = 128;
+  compile(text);
+  if (HasFatalFailure())
+    return "does not compile";
+  Buffer q(ElementType::BF16, heads * queries, size),
+      k(ElementType::BF16, keys, size), v(ElementType::BF16, keys, size),
+      gradient(ElementType::BF16, heads * queries, size),
+      lse(ElementType::F32, heads * queries, 1),
+      delta(ElementType::F32, heads * queries, 1),
+      dq(ElementType::F32, heads * queries, size),
+      dk(ElementType::BF16, keys, size), dv(ElementType::BF16, keys, size);
+  std::mt19937 random(1);
+  for (Buffer *buffer : {&q, &k, &v, &gradient, &delta})
+    buffer->fill(random);
+  std::vector<double> fairQ(heads * queries * size), fairK(keys * size),
+      fairV(keys * size);
+  auto dot = [&](Buffer &a, int64_t row, Buffer &b, int64_t other) {
+    double sum = 0;
+    for (int64_t i = 0; i < size; ++i)
+      sum += a.get(row, i) * b.get(other, i);
+    return sum;
+  };
+  const double scale = 1 / std::sqrt(static_cast<double>(size));
+  for (int64_t row = 0; row < heads * queries; ++row) {
+    const int64_t seen = row % queries + keys - queries + 1;
+    std::vector<double> scores(seen);
+    double total = 0;
+    for (int64_t key = 0; key < seen; ++key)
+      total += std::exp(scores[key] = scale * dot(q, row, k, key));
+    lse.set(row, 0, std::log2(total));
+    for (int64_t key = 0; key < seen; ++key) {
+      const double power = std::exp(scores[key]) / total;
+      const double ofScore =
+          scale * power * (dot(gradient, row, v, key) - delta.get(row, 0));
+      for (int64_t i = 0; i < size; ++i) {
+        fairQ[row * size + i] += ofScore * k.get(key, i);
+        fairK[key * size + i] += ofScore * q.get(row, i);
+        fairV[key * size + i] += power * gradient.get(row, i);
+      }
+    }
+  }
+  auto view = [](Buffer &buffer, int64_t numHeads) {
+    runtime::TensorView view = buffer.view();
+    int64_t rows = buffer.rows / numHeads, columns = buffer.columns;
+    view.sizes = {1, numHeads, rows, columns};
+    view.strides = {buffer.rows * columns, rows * columns, columns, 1};
+    return view;
+  };
+  std::string error =
+      run({view(q, heads), view(k, 1), view(v, 1), view(gradient, heads),
+           view(lse, heads), view(delta, heads)},
+          {view(dq, heads), view(dk, 1), view(dv, 1)}, order);
+  if (!error.empty())
+    return error;
+  worst = 0;
+  auto compare = [&](Buffer &buffer, const std::vector<double> &expected) {
+    double squares = 0, wrong = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      const double own = buffer.get(at / size, at % size) - expected[i];
+      squares += expected[i] * expected[i];
+      wrong += own * own;
+    }
+    // A NaN is an error as well.
+    const double part = std::sqrt(wrong / squares);
+    worst = part <= worst ? worst : part;
+  };
+  compare(dq, fairQ);
+  compare(dk, fairK);
+  compare(dv, fairV);
+  return "";
+}
 
 TEST_F(TensorProgramTest, TheProductIsRight) {
   const std::string product = read("product.mlir");
@@ -394,6 +479,34 @@ TEST_F(TensorProgramTest, EveryMeetingAndWaitOfWarpsIsNeeded) {
               program.numMistakes)
         << program.file;
   }
+}
+
+/// Programs add to the gradient of queries in turn, so that its bits are those
+/// of every other run.
+TEST_F(TensorProgramTest, TheFlashBackwardIsRight) {
+  const std::string flash = read("flash_backward_128.mlir");
+  for (Emulator::Order order : kOrders) {
+    EXPECT_EQ(differentiate(flash, 150, 200, order), "");
+    EXPECT_LT(worst, 0.01);
+  }
+  // More queries than a step, and one alone.
+  EXPECT_EQ(differentiate(flash, 300, 300), "");
+  EXPECT_LT(worst, 0.01);
+  EXPECT_EQ(differentiate(flash, 1, 130), "");
+  EXPECT_LT(worst, 0.01);
+}
+
+TEST_F(TensorProgramTest, EveryWaitOfTheFlashBackwardIsNeeded) {
+  const std::vector<std::string> lines = split(read("flash_backward_128.mlir"));
+  unsigned numChanged =
+      forEachMistake(lines, 0, lines.size(), [&](const std::string &text) {
+        std::string error = differentiate(text, 300, 300);
+        if (error.empty())
+          error = differentiate(text, 300, 300, Emulator::Order::Reverse);
+        EXPECT_NE(error, "");
+        EXPECT_NE(error, "does not compile");
+      });
+  EXPECT_GT(numChanged, 20U);
 }
 
 } // namespace
