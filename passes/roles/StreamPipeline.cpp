@@ -224,25 +224,41 @@ SmallVector<Value> StreamPipeline::computeSteps(StreamSums &streamSums,
   const StepRange range = emitRange();
   return frame.buildOverSteps(
       range.first, range.end, initial, [&](ValueRange before) {
-        const size_t numSums = before.size() - 1;
         loadNumbersOfRows();
         if (takesTurns())
           tile::TakeTurnOp::create(builder);
         beginStep(before.back());
         if (takesTurns())
           tile::PassTurnOp::create(builder);
-        SmallVector<Value> after =
-            computeFactors(streamSums, before.drop_back(), {});
-        SmallVector<Value> products =
-            beginProducts(number, ArrayRef(after).take_front(numSums),
-                          ArrayRef(after).drop_front(numSums));
-        after.truncate(numSums);
-        waitForProducts(products, after);
-        releaseProducts(number);
+        SmallVector<Value> after = computeStep(streamSums, before.drop_back());
         after.push_back(
             arith::AddIOp::create(builder, number, frame.constant(1)));
         return after;
       });
+}
+
+/// The accumulators behind a step whose inner products have begun, with its own
+/// products. Each of these begins once its left factor is there, and runs while
+/// the next one is computed.
+SmallVector<Value> StreamPipeline::computeStep(StreamSums &streamSums,
+                                               ValueRange before) {
+  if (outer)
+    outer->await(number);
+  numbers.await(number);
+  SmallVector<Value> products;
+  SmallVector<Value> after =
+      streamSums.combine(before, [&](const StepProduct &product) {
+        Value left = frame.emitter.roundLeft(product.dot, product.left);
+        products.push_back(
+            beginProduct(product.dot, streamSums.mask(product, left),
+                         streamSums.rescale(product, product.before)));
+        ++running;
+        return product.before;
+      });
+  numbers.release(number);
+  waitForProducts(products, after);
+  releaseProducts(number);
+  return after;
 }
 
 /// The same, with the products of a step in the step behind it, or behind the
@@ -313,12 +329,9 @@ SmallVector<Value> StreamPipeline::computeFactors(StreamSums &streamSums,
           llvm::append_range(types, ValueRange(ahead).getTypes());
           auto wait = tile::WaitDotsOp::create(
               builder, types, static_cast<int64_t>(--running), pending, ahead);
-          sum = wait.getResult(0);
+          sum = streamSums.rescale(product, wait.getResult(0));
           left = wait.getResult(1);
         }
-        // The sums of a tile's first step are zeros.
-        if (endsSteps() || !products.empty())
-          sum = streamSums.rescale(product, sum);
         factors.push_back(streamSums.mask(
             product, frame.emitter.roundLeft(product.dot, left)));
         return sum;
@@ -388,7 +401,7 @@ SmallVector<Value> StreamPipeline::beginProducts(Value last, ValueRange before,
                                                  ValueRange factors) {
   if (outer)
     outer->await(last);
-  if (sharesInner() && last != number)
+  if (sharesInner())
     inner.await(last);
   SmallVector<Value> products;
   for (auto [index, op] : llvm::enumerate(sums))

@@ -85,6 +85,8 @@ private:
                                               mlir::ValueRange initial);
   llvm::SmallVector<mlir::Value> computeStepsAhead(StreamSums &streamSums,
                                                    mlir::ValueRange initial);
+  llvm::SmallVector<mlir::Value> computeStep(StreamSums &streamSums,
+                                             mlir::ValueRange before);
   bool takesTurns() const { return frame.schedule.getDotWarps() > 4; }
   /// Whether the products of a step end before the next one begins.
   bool endsSteps() const { return frame.schedule.getSteps() == 1; }
