@@ -54,8 +54,11 @@ static llvm::SmallDenseMap<unsigned, unsigned>
 findShared(const ProgramFrame &frame, ArrayRef<tile::DotOp> innerDots) {
   ArrayRef<Operand> operands = frame.operands.getAll();
   llvm::SmallDenseMap<unsigned, unsigned> shared;
+  if (!MatmulFields(frame.schedule)
+           .sharesStages(MatmulShape::get(frame.kernel)))
+    return shared;
   for (tile::DotOp dot : frame.space.getDots()) {
-    if (!sharesStages(dot, frame.space))
+    if (!mayShareStages(dot, frame.space))
       continue;
     const unsigned right = frame.operands.findFactor(dot, 1);
     for (unsigned other : getFactors(frame, innerDots, /*ofRows=*/false))

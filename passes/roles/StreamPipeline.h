@@ -22,8 +22,9 @@
 //
 // Where the schedule has one of the `steps` at a time, a warpgroup ends the
 // products of a step before the next one. So it holds no factors beside the
-// inner products of another step, whose registers more sums have; the tensor
-// cores multiply for another warpgroup while it computes.
+// inner products of another step, whose registers more sums or longer steps
+// have, and both kinds of products find what they need in the same stages. The
+// tensor cores multiply for another warpgroup while it computes.
 //
 //===----------------------------------------------------------------------===//
 

@@ -118,8 +118,8 @@ bool bastile::fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
 // What a block has
 //===----------------------------------------------------------------------===//
 
-bool bastile::sharesStages(tile::DotOp dot, const KernelSpace &space) {
-  if (!space.isTransposed() || dot.getContract()[1] != 0)
+bool bastile::mayShareStages(tile::DotOp dot, const KernelSpace &space) {
+  if (dot.getContract()[1] != 0)
     return false;
   return llvm::any_of(dot.getB().getUsers(), [&](Operation *user) {
     auto inner = dyn_cast<tile::DotOp>(user);
@@ -177,13 +177,13 @@ static int64_t getSharedBytes(const MatmulFields &fields,
 
 /// The numbers of 32 bits that a thread holds: sums, what is streamed, and the
 /// factors of the step before, of half as many bits. Where steps end before the
-/// next one begins, factors take the place of what they are computed of.
+/// next one begins, there are the step's own instead, of which the last one
+/// takes the place of what it is computed of.
 static int64_t getHeld(const MatmulFields &fields, const MatmulShape &shape) {
   int64_t streamed = 0;
   if (shape.isStreaming) {
-    const int64_t inner = fields.depth * shape.numInner;
-    const int64_t factors = fields.depth / 2 * shape.numDots;
-    streamed = fields.endsSteps() ? std::max(inner, factors) : inner + factors;
+    const int64_t factors = shape.numDots - (fields.endsSteps() ? 1 : 0);
+    streamed = fields.depth * shape.numInner + fields.depth / 2 * factors;
   }
   return (fields.columns * shape.numDots + streamed) * kRows / kWarpgroup;
 }
@@ -196,7 +196,7 @@ static int64_t getWarpgroups(const MatmulFields &fields) {
 /// computed of them is streamed, and more of them where that is of one step.
 static int64_t getMostHeld(const MatmulFields &fields,
                            const MatmulShape &shape) {
-  constexpr int64_t half = 128, most = 176, mostOfStep = 192;
+  constexpr int64_t half = 128, most = 176, mostOfStep = 208;
   if (getWarpgroups(fields) > 2 || !shape.isStreaming)
     return half;
   return fields.endsSteps() ? mostOfStep : most;

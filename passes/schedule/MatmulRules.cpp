@@ -43,7 +43,8 @@ int64_t bastile::getStagedBytes(const MatmulFields &fields,
   // The rows of inner products are there once, their other factors in stages.
   constexpr int64_t unit = 16;
   // Boxes that both kinds of products need are there once.
-  if (fields.isSpecialized() && fields.columns == shape.getAllColumns(unit))
+  if (fields.isSpecialized() && fields.sharesStages(shape) &&
+      fields.columns == shape.getAllColumns(unit))
     right -= fields.columns * shape.numShared;
   const auto whole = static_cast<int64_t>(llvm::alignTo(shape.whole, unit));
   const int64_t inner = whole * shape.numInner;

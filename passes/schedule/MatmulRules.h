@@ -43,7 +43,7 @@ struct MatmulShape {
   bool isTransposed = false;
   /// How many inner products there are, and how many elements they sum over.
   int64_t numInner = 0, whole = 0;
-  /// How many of the products share what is copied for inner ones.
+  /// How many of the products may share what is copied for inner ones.
   int64_t numShared = 0;
   /// How many operands have numbers of streamed rows that are copied.
   int64_t numNumbers = 0;
@@ -106,6 +106,13 @@ struct MatmulFields {
   bool isSpecialized() const { return roles == 2; }
   /// Whether the products of a step end before the next one begins.
   bool endsSteps() const { return steps == 1; }
+  /// Whether products find what is copied for inner ones in the same stages.
+  /// They do so where factors are transposed or steps end: there, each step's
+  /// inner products and sums take turns. Elsewhere a copy for the former alone
+  /// makes room for the next one earlier.
+  bool sharesStages(const MatmulShape &shape) const {
+    return shape.isTransposed || endsSteps();
+  }
   /// How many sums each thread holds.
   int64_t getSumsPerThread(const MatmulShape &shape) const {
     return rows * (columns * shape.numDots + depth * shape.numInner) / threads;
@@ -179,11 +186,9 @@ verifySpecialized(llvm::function_ref<mlir::InFlightDiagnostic()> error,
                   const Target &target);
 
 /// Whether the right factor of `dot`, no inner product, is a streamed factor of
-/// an inner one as well, whole rows of it, and both find it in the same stages
-/// where warps have roles. They do so where factors are transposed: there, each
-/// step's inner products and sums take turns. Elsewhere a copy for the former
-/// alone makes room for the next one earlier.
-bool sharesStages(tile::DotOp dot, const KernelSpace &space);
+/// an inner one as well, whole rows of it, so that both may find it in the same
+/// stages where warps have roles.
+bool mayShareStages(tile::DotOp dot, const KernelSpace &space);
 
 /// The operands of a kernel, whose body is `body`, that have a float32 for each
 /// row of transposed factors. Where warps have roles, they are copied as

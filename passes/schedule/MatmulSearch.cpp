@@ -69,8 +69,8 @@ void Neighbourhood::addNeighbours(const MatmulFields &fields) {
   if (fields.split > 1)
     for (int64_t split : {fields.split * 2, fields.split / 2})
       change(&MatmulFields::split, split);
-  if (fields.endsSteps())
-    change(&MatmulFields::steps, 2);
+  if (fields.isSpecialized())
+    change(&MatmulFields::steps, fields.endsSteps() ? 2 : 1);
   if (fields.isStaged())
     for (int64_t stages : {fields.stages + 1, fields.stages - 1})
       change(&MatmulFields::stages, stages);

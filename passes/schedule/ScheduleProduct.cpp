@@ -51,7 +51,7 @@ MatmulShape MatmulShape::get(tile::KernelOp kernel) {
   if (shape.isStreaming)
     shape.columns = shape.dot.getSumType().getShape().back();
   shape.numShared = llvm::count_if(space.getDots(), [&](tile::DotOp dot) {
-    return sharesStages(dot, space);
+    return mayShareStages(dot, space);
   });
   shape.numNumbers = static_cast<int64_t>(
       getStreamedNumbers(kernel.getBody().front(), space).size());

@@ -161,6 +161,22 @@ def test_schedules(schedule):
 
 
 @pytest.mark.long(every=2)
+@pytest.mark.parametrize(
+    "pinned",
+    [
+        "f_kernel: steps = 1",
+        "f_backward_kernel1: steps = 1, depth = 128, rows = 128",
+    ],
+)
+def test_steps_that_end(pinned):
+    """The result and the gradients of queries, too, by steps that end one by one: sums
+    follow their maximum, and keys are factors of both kinds of products."""
+    source = attention(64, (None,), (None,), masked=True)
+    arguments = *shapes((2, 71, 64), (2, 333, 64)), f"--schedule={pinned}"
+    check(source, "--grad", *arguments, *HOPPER)
+
+
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("place", [(), ("--gap=3",)])
 def test_numbers_of_rows(place):
     """Statistics that lie behind each other in memory, and such that do not."""

@@ -65,3 +65,27 @@ func.func @ended(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>) -> tensor<?x64xf3
   %dk = tile.dot %p, %q contract [0, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
   return %dk : tensor<?x64xf32>
 }
+
+// -----
+
+// Nor is there another step's product to wait for where factors are summed along
+// their rows: so both products read one copy of the keys, which is free behind
+// the second one.
+// CHECK-LABEL: tile.program @queries_kernel(
+// CHECK-COUNT-2: tile.buffer {{.*}} : memref<2x128x64xbf16
+// CHECK-NOT:     tile.buffer
+// CHECK:         }, {
+// CHECK:           scf.for
+// CHECK:             scf.for
+// CHECK:               %[[KEYS:.*]] = tile.await
+// CHECK:               %[[S:.*]] = tile.dot %{{.*}}, %[[KEYS]] contract [1, 1]
+// CHECK:               tile.wait_dots 0 of %[[S]]
+// CHECK-NOT:           tile.arrive
+// CHECK:               tile.dot %{{.*}}, %[[KEYS]], %{{.*}} contract [1, 0]
+// CHECK:               tile.arrive
+func.func @queries(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>) -> tensor<?x64xf32> attributes {tile.schedule = #tile.matmul<rows = 128, depth = 128, steps = 1>} {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
+  %p = math.exp %s : tensor<?x?xf32>
+  %dq = tile.dot %p, %k contract [1, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
+  return %dq : tensor<?x64xf32>
+}
