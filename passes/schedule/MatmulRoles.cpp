@@ -253,18 +253,29 @@ static bool isNarrowBand(const MatmulShape &shape, int64_t depth) {
   return getSteps(2) * (100 + gainPercent) < getSteps(3) * 100;
 }
 
-/// The fields of steps that end before the next one begins, where those of
-/// `fields` would be short: an inner product of few columns reads its left
-/// factor from shared memory for longer than it multiplies. Another warpgroup
-/// multiplies while one computes, and transposed factors, which wait for no
-/// maximum, need not be computed ahead.
+/// The fields of steps that end before the next one begins, where another
+/// warpgroup multiplies while one computes: steps can be as long as shared
+/// memory allows, and an inner product of few columns reads its left factor
+/// from there for longer than it multiplies. Transposed factors, which wait for
+/// no maximum, need not be computed ahead; of others, two inner products read
+/// two factors.
 static std::optional<MatmulFields> chooseEndedSteps(MatmulFields fields,
                                                     const MatmulShape &shape,
                                                     const Target &target) {
-  constexpr int64_t wide = 64;
-  if (!shape.isTransposed || getWarpgroups(fields) < 2 || fields.depth >= wide)
+  constexpr int64_t wide = 64, widest = 128, warpgroups = 2;
+  if (getWarpgroups(fields) < warpgroups)
     return std::nullopt;
-  fields.depth = wide;
+  if (!shape.isTransposed) {
+    if (shape.numInner < 2 || isNarrowBand(shape, widest))
+      return std::nullopt;
+    fields.rows = warpgroups * kRows;
+    fields.threads = (warpgroups + 1) * kWarpgroup;
+    fields.depth = widest;
+  } else {
+    if (fields.depth >= wide)
+      return std::nullopt;
+    fields.depth = wide;
+  }
   fields.steps = 1;
   if (fitsRegisters(fields, shape) && fitsSharedMemory(fields, shape, target))
     return fields;
