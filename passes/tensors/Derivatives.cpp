@@ -20,6 +20,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/tensors/SigmoidDerivatives.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -579,5 +580,7 @@ LogicalResult bastile::propagateGradients(Operation *op, Gradients &gradients) {
   // A rule is of one result.
   if (op->getNumResults() != 1)
     return op->emitOpError("has no derivative");
+  if (propagateThroughSigmoid(op, gradients))
+    return success();
   return Rule(op, gradients).apply();
 }
