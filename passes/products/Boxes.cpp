@@ -33,9 +33,12 @@ BoxShape bastile::getFactorBox(const Operand &operand, const Extents &extents,
                                tile::MatmulAttr schedule) {
   const BoxShape tile = getFactorTile(operand, extents);
   const int64_t bytes = getElementBytes(operand.type);
-  return {operand.isOf(Axis::Columns) ? tile.rows / schedule.getRowBlocks()
-                                      : tile.rows,
-          getSwizzleBytes(tile.columns * bytes) / bytes};
+  int64_t rows = tile.rows;
+  if (operand.isOf(Axis::Columns))
+    rows /= schedule.getRowBlocks();
+  else if (operand.row == Axis::Rows)
+    rows = extents.boxRows;
+  return {rows, getSwizzleBytes(tile.columns * bytes) / bytes};
 }
 
 BoxShape bastile::getResultBox(const ProgramFrame &frame) {

@@ -17,12 +17,24 @@
 using namespace mlir;
 using namespace bastile;
 
+/// The rows of a box of a left factor, of a program for at most `mostRows`
+/// rows, or for any number if these are 0. The copy engine takes longer for
+/// rows beyond the operand than for others, so that boxes of few rows are left
+/// out where they have none; of more rows, several boxes take longer than one.
+static int64_t getBoxRows(const KernelSpace &space, tile::MatmulAttr schedule,
+                          int64_t mostRows) {
+  constexpr int64_t box = tile::MmaAttr::kWarpRows;
+  const bool areFew = mostRows > 0 && 2 * mostRows <= schedule.getRows();
+  return areFew && !space.hasComputedLeft() ? box : schedule.getRows();
+}
+
 ProgramFrame::ProgramFrame(tile::KernelOp kernel, tile::MatmulAttr schedule,
-                           bool onHost)
+                           bool onHost, int64_t mostRows)
     : kernel(kernel), schedule(schedule), space(kernel),
       builder(kernel.getLoc(), kernel),
       layout(getSpaceLayout(kernel, schedule, onHost)),
-      extents{schedule.getRows(), schedule.getColumns(), schedule.getDepth()},
+      extents{schedule.getRows(), schedule.getColumns(), schedule.getDepth(),
+              getBoxRows(space, schedule, mostRows)},
       operands(kernel, space),
       emitter(builder, kernel, space, operands, layout, extents),
       names(operands.getNames()) {}

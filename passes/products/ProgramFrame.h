@@ -15,7 +15,10 @@ namespace bastile {
 /// takes, and where the tile is that it computes.
 class ProgramFrame {
 public:
-  ProgramFrame(tile::KernelOp kernel, tile::MatmulAttr schedule, bool onHost);
+  /// The frame of a program for at most `mostRows` rows, or for any number if
+  /// these are 0.
+  ProgramFrame(tile::KernelOp kernel, tile::MatmulAttr schedule, bool onHost,
+               int64_t mostRows = 0);
 
   /// Creates the program `name`, without ops, in front of the kernel.
   tile::ProgramOp create(llvm::StringRef name);

@@ -18,6 +18,8 @@ namespace bastile {
 /// How many elements of each dimension a tile has.
 struct Extents {
   int64_t rows, columns, streamed;
+  /// The rows of a box that is copied of a left factor.
+  int64_t boxRows;
 };
 
 /// Emits the tiles of values where they belong: what is streamed in the loop

@@ -8,6 +8,7 @@
 
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/products/Boxes.h"
 #include "passes/products/StagedTiles.h"
 
@@ -37,39 +38,83 @@ void BoxStages::addFactor(unsigned operand, Value rank, int64_t offset) {
                    shape.columns, own.type.getElementType());
   Value slots = tile::BufferOp::create(
       builder, type, builder.getI64IntegerAttr(offset + getBytes()));
-  Value firstRow;
-  if (rank && own.isOf(Axis::Columns))
-    firstRow = arith::MulIOp::create(
-        builder, rank,
-        constant(getFactorBox(own, frame.extents, frame.schedule).rows));
-  factors.push_back(
-      {operand, slots,
-       MemRefType::get(type.getShape().drop_front(), type.getElementType(),
-                       type.getLayout(), type.getMemorySpace()),
-       firstRow, Value()});
+  const BoxShape box = getFactorBox(own, frame.extents, frame.schedule);
+  const bool isShared = rank && own.isOf(Axis::Columns);
+  Factor factor;
+  factor.operand = operand;
+  factor.slots = slots;
+  factor.type =
+      MemRefType::get(type.getShape().drop_front(), type.getElementType(),
+                      type.getLayout(), type.getMemorySpace());
+  if (isShared)
+    factor.firstRow = arith::MulIOp::create(builder, rank, constant(box.rows));
+  else
+    factor.numBoxes = shape.rows / box.rows;
+  factor.boxRows = box.rows;
+  factor.boxBytes = box.rows * shape.columns * getElementBytes(own.type);
+  factors.push_back(factor);
   stageBytes += shape.rows * shape.columns * getElementBytes(own.type);
+  mostBoxes = std::max(mostBoxes, factor.numBoxes);
 }
 
+void BoxStages::copyBoxes(int64_t boxes, Value slot,
+                          ArrayRef<SmallVector<Value>> indices) {
+  int64_t bytes = stageBytes;
+  for (const Factor &factor : factors)
+    bytes -= std::max<int64_t>(0, factor.numBoxes - boxes) * factor.boxBytes;
+  tile::ExpectOp::create(builder, builder.getI64IntegerAttr(bytes), full, slot);
+  for (auto [factor, first] : llvm::zip_equal(factors, indices)) {
+    Value everyBlock;
+    if (factor.firstRow)
+      everyBlock = constant((1 << frame.schedule.getRowBlocks()) - 1);
+    for (int64_t box = 0; box < std::min(factor.numBoxes, boxes); ++box) {
+      SmallVector<Value> place(first);
+      Value row = factor.firstRow;
+      if (box > 0)
+        row = constant(box * factor.boxRows);
+      if (row)
+        place[place.size() - 2] =
+            arith::AddIOp::create(builder, place[place.size() - 2], row);
+      tile::CopyBoxOp::create(builder, frame.emitter.getMemory(factor.operand),
+                              place, factor.slots, slot, full, slot, row,
+                              everyBlock);
+    }
+  }
+}
+
+/// In the first round all boxes are copied, so that rows beyond the operand are
+/// zeros. Later rounds leave out boxes without a row of the operand, which are
+/// zeros still, as long as all tiles have the same rows.
 void BoxStages::copy(Value number) {
   Value slot = ring.getSlot(number);
   // Ahead of the first round this returns at once: the phase before a barrier's
   // first one counts as ended.
   tile::AwaitOp::create(builder, TypeRange(), empty, slot,
                         ring.getParity(number, /*ahead=*/1), ValueRange());
-  tile::ExpectOp::create(builder, builder.getI64IntegerAttr(stageBytes), full,
-                         slot);
-  for (const Factor &factor : factors) {
-    SmallVector<Value> indices = frame.emitter.getIndices(factor.operand);
-    Value everyBlock;
-    if (factor.firstRow) {
-      Value &row = indices[indices.size() - 2];
-      row = arith::AddIOp::create(builder, row, factor.firstRow);
-      everyBlock = constant((1 << frame.schedule.getRowBlocks()) - 1);
-    }
-    tile::CopyBoxOp::create(builder, frame.emitter.getMemory(factor.operand),
-                            indices, factor.slots, slot, full, slot,
-                            factor.firstRow, everyBlock);
+  SmallVector<SmallVector<Value>> indices;
+  for (const Factor &factor : factors)
+    indices.push_back(frame.emitter.getIndices(factor.operand));
+  if (mostBoxes == 1)
+    return copyBoxes(1, slot, indices);
+  Value boxes = constant(mostBoxes);
+  Value rows = frame.emitter.getSize("m");
+  for (const Factor &factor : factors)
+    if (factor.numBoxes > 1)
+      boxes =
+          arith::CeilDivUIOp::create(builder, rows, constant(factor.boxRows));
+  Value isFirst = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                        number, constant(ring.getSlots()));
+  boxes = arith::SelectOp::create(builder, isFirst, constant(mostBoxes), boxes);
+  OpBuilder::InsertionGuard guard(builder);
+  for (int64_t count = 1; count < mostBoxes; ++count) {
+    Value isCount = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                          boxes, constant(count));
+    auto branch = scf::IfOp::create(builder, isCount, /*withElseRegion=*/true);
+    builder.setInsertionPoint(branch.thenYield());
+    copyBoxes(count, slot, indices);
+    builder.setInsertionPoint(branch.elseYield());
   }
+  copyBoxes(mostBoxes, slot, indices);
 }
 
 void BoxStages::await(Value number) {

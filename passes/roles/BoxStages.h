@@ -50,11 +50,19 @@ private:
     /// The first row that the block copies, of a factor that the cluster
     /// shares; null otherwise.
     mlir::Value firstRow;
+    /// The rows of a box, and the bytes of all boxes next to each other.
+    int64_t boxRows, boxBytes;
+    /// How many such boxes have the rows of a tile.
+    int64_t numBoxes = 1;
     /// What was awaited last.
     mlir::Value tile;
   };
   mlir::Value constant(int64_t value) { return frame.constant(value); }
   void addFactor(unsigned operand, mlir::Value rank, int64_t offset);
+  /// Begins to copy the first `boxes` boxes of rows of each tile that has
+  /// several, and all of other tiles, to a slot.
+  void copyBoxes(int64_t boxes, mlir::Value slot,
+                 llvm::ArrayRef<llvm::SmallVector<mlir::Value>> indices);
 
   ProgramFrame &frame;
   mlir::ImplicitLocOpBuilder &builder;
@@ -62,6 +70,8 @@ private:
   llvm::SmallVector<Factor> factors;
   mlir::Value full, empty;
   int64_t stageBytes = 0;
+  /// The most boxes that the rows of a tile have.
+  int64_t mostBoxes = 1;
 };
 
 } // namespace bastile

@@ -41,9 +41,10 @@ namespace {
 
 class SpecializedBuilder {
 public:
-  SpecializedBuilder(tile::KernelOp kernel, tile::MatmulAttr schedule)
-      : frame(kernel, schedule, /*onHost=*/false), builder(frame.builder),
-        epilogue(EpilogueShape::get(frame)) {}
+  SpecializedBuilder(tile::KernelOp kernel, tile::MatmulAttr schedule,
+                     int64_t mostRows)
+      : frame(kernel, schedule, /*onHost=*/false, mostRows),
+        builder(frame.builder), epilogue(EpilogueShape::get(frame)) {}
 
   tile::ProgramOp build(StringRef name);
 
@@ -279,6 +280,7 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
 
 tile::ProgramOp bastile::buildSpecializedProgram(tile::KernelOp kernel,
                                                  tile::MatmulAttr schedule,
-                                                 StringRef name) {
-  return SpecializedBuilder(kernel, schedule).build(name);
+                                                 StringRef name,
+                                                 int64_t mostRows) {
+  return SpecializedBuilder(kernel, schedule, mostRows).build(name);
 }

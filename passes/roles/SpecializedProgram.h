@@ -12,10 +12,12 @@
 namespace bastile {
 
 /// Builds the program `name` of `kernel` by `schedule`, in front of the kernel:
-/// one thread of it copies, and warpgroups multiply.
+/// one thread of it copies, and warpgroups multiply. It is for calls of at most
+/// `mostRows` rows, or of any number if these are 0.
 tile::ProgramOp buildSpecializedProgram(tile::KernelOp kernel,
                                         tile::MatmulAttr schedule,
-                                        llvm::StringRef name);
+                                        llvm::StringRef name,
+                                        int64_t mostRows = 0);
 
 } // namespace bastile
 

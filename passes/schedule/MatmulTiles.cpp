@@ -246,7 +246,9 @@ SmallVector<FewRows> bastile::chooseForFewRows(const MatmulShape &shape,
   if (shape.isStreaming || !ShapedType::isDynamic(matrix[0]) ||
       ShapedType::isDynamic(matrix[1]))
     return {};
-  SmallVector<FewRows> few{{kRows, chooseForOneWarpgroup(shape, target)}};
+  // Half of a warpgroup's rows have boxes of their own (`ProgramFrame`).
+  const MatmulFields one = chooseForOneWarpgroup(shape, target);
+  SmallVector<FewRows> few{{kRows / 2, one}, {kRows, one}};
   // A batch that only a call knows may have tiles for all blocks.
   if (getBatch(shape) != 1)
     return few;

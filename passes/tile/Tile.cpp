@@ -130,7 +130,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
             builder.getNamedAttr("m", builder.getI64IntegerAttr(most + 1))));
         programs.push_back(buildSpecializedProgram(
             kernel, cast<tile::MatmulAttr>(own),
-            name + "_" + std::to_string(most) + "_rows"));
+            name + "_" + std::to_string(most) + "_rows", most));
       }
     programs.push_back(buildProductProgram(kernel, other, name + "_unaligned",
                                            target.isHost()));
