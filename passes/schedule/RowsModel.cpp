@@ -6,7 +6,6 @@
 
 #include "passes/schedule/RowsModel.h"
 
-#include "passes/schedule/Occupancy.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -49,8 +48,12 @@ double bastile::estimateRegisters(const ScheduleFields &fields,
   int64_t live = shape.numLiveValues;
   if (shape.minElementBytes >= 4)
     live += liveInFunction;
-  registers +=
-      liveShare * live * std::min({perThread, 2.0 * fields.vector, mostAtOnce});
+  // Single elements are not computed on at once.
+  constexpr double leastAtOnce = 8;
+  double atOnce = 2.0 * fields.vector;
+  if (fields.vector > 1)
+    atOnce = std::max(atOnce, leastAtOnce);
+  registers += liveShare * live * std::min({perThread, atOnce, mostAtOnce});
   // Column sums are floats, and lie in memory where a program goes through a
   // row in tiles.
   if (!isLoop(fields, shape))

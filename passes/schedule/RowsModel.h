@@ -13,6 +13,23 @@
 
 namespace bastile {
 
+/// The number of registers on every GPU so far.
+inline constexpr int64_t kRegistersPerMultiprocessor = 65536;
+
+/// How many blocks a multiprocessor has to have room for, which bounds the
+/// registers of each; 1 leaves that to the assembler. The blocks of a cluster
+/// wait for each other, so that others have to run meanwhile.
+inline int32_t getMinBlocksPerMultiprocessor(const ScheduleFields &fields) {
+  /// Threads of a multiprocessor that keep it busy while some of them wait.
+  constexpr int64_t kThreadsToHide = 1024;
+  // Blocks that load ahead have their next rows in registers, so all that are
+  // launched have to fit.
+  if (fields.getStages() > 1)
+    return fields.persistent;
+  bool waits = fields.getBlocks() > 1;
+  return waits ? std::max<int64_t>(1, kThreadsToHide / fields.threads) : 1;
+}
+
 /// The resources of a multiprocessor that a schedule is expected to take.
 struct RowsEstimate {
   /// Registers of a thread.

@@ -6,9 +6,7 @@
 
 #include "passes/schedule/ScheduleFields.h"
 
-#include "passes/schedule/Occupancy.h"
 #include "passes/schedule/RowsModel.h"
-#include "passes/schedule/ScheduleLoops.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -455,7 +453,7 @@ static void relieveRegisters(ScheduleFields &fields,
                              const ScheduleFields &given,
                              const KernelShape &shape, const Target &target) {
   // What blocks of a cluster wait for each other costs as much as many spills.
-  constexpr double mostExcess = 1.1, mostOfBlocks = 1.6;
+  constexpr double mostExcess = 1.05, mostOfBlocks = 1.4;
   // Of narrower vectors than this, loads and addresses take more than spills.
   constexpr int64_t fewestBytes = 8;
   if (!isCrowded(shape) || shape.numReductions == 0 || shape.band ||

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/schedule/ScheduleLoops.h"
+#include "passes/schedule/ScheduleFields.h"
 
 #include "passes/schedule/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"

@@ -15,7 +15,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/schedule/Occupancy.h"
+#include "passes/schedule/RowsModel.h"
 #include "passes/target/LowerToLLVM.h"
 
 namespace bastile {

@@ -20,7 +20,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
-#include "passes/tensors/SigmoidDerivatives.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

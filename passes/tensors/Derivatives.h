@@ -53,6 +53,11 @@ bool dependsOnAny(mlir::Operation *op,
 llvm::LogicalResult propagateGradients(mlir::Operation *op,
                                        Gradients &gradients);
 
+/// Adds the gradients of what `op` computes as a whole: the sigmoid, whose
+/// numerator may have another factor, or the softplus. Returns false, and adds
+/// nothing, if `op` is the last op of neither.
+bool propagateThroughSigmoid(mlir::Operation *op, Gradients &gradients);
+
 } // namespace bastile
 
 #endif // BASTILE_PASSES_TENSORS_DERIVATIVES_H

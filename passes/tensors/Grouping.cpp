@@ -14,7 +14,6 @@
 #include "passes/analysis/StreamedFactors.h"
 #include "passes/tensors/Conditions.h"
 #include "passes/tensors/ProductFollowers.h"
-#include "passes/tensors/RecomputedFollowers.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include <map>

@@ -61,6 +61,11 @@ struct Group {
 llvm::FailureOr<llvm::SmallVector<Group>>
 collectGroups(mlir::func::FuncOp func, const ValueDimensions &dimensions);
 
+/// Where a kernel on rows reads several values that the kernel of a product
+/// computes, such as a softmax and its powers, it computes them again of the
+/// product, if that leaves fewer bytes in memory.
+void recomputeFollowers(llvm::MutableArrayRef<Group> groups);
+
 } // namespace bastile
 
 #endif // BASTILE_PASSES_TENSORS_GROUPING_H

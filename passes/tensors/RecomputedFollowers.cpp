@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/tensors/RecomputedFollowers.h"
+#include "passes/tensors/Grouping.h"
 
 #include "dialect/ElementBytes.h"
 #include "dialect/KernelSpace.h"

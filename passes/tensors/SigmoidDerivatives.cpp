@@ -3,8 +3,22 @@
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
+//
+// The sigmoid and the softplus of x are formulas of e = exp(-|x|), which choose
+// by the sign of x so that nothing overflows (`dialect/Expression.cpp`):
+//
+//   sigmoid(x)  = (x >= 0 ? 1 : e) / (1 + e)
+//   softplus(x) = max(x, 0) + log(1 + e)
+//
+// Step by step, each choice has a derivative of its own, and the sum of them
+// all is a dozen ops. As a whole:
+//
+//   sigmoid'(x)  = e / (1 + e)^2
+//   softplus'(x) = sigmoid(x)
+//
+//===----------------------------------------------------------------------===//
 
-#include "passes/tensors/SigmoidDerivatives.h"
+#include "passes/tensors/Derivatives.h"
 
 #include "dialect/Expression.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
