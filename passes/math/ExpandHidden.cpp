@@ -34,15 +34,15 @@ Value createReciprocal(Formula &f, Value x) {
   return createIntrinsic(f, "llvm.nvvm.rcp.approx.ftz.f", x);
 }
 
-/// 1 - 2 / (exp(2|x|) + 1), save near 0. Where the power is beyond 2^126, the
-/// quotient is lost beside 1 by far.
+/// 1 - 2 / (exp(2x) + 1), save near 0. Where the power is beyond 2^126, the
+/// quotient is lost beside 1 by far, and where it is below 2^-126, the power
+/// is.
 Value hideTanh(Formula &f, Value x) {
-  Value near = f.oddPolynomial(x, {-0.0503661056, 0.133148307, -0.333330608});
-  Value a = f.abs(x);
-  Value power = createPower(f, f.mul(a, f.number(2 * kLog2E)));
+  Value power = createPower(f, f.mul(x, f.number(2 * kLog2E)));
   Value r = createReciprocal(f, f.add(power, f.number(1.0)));
-  Value far = f.copySign(f.fma(r, f.number(-2.0), f.number(1.0)), x);
-  return f.select(f.less(a, f.number(0.3)), near, far);
+  Value far = f.fma(r, f.number(-2.0), f.number(1.0));
+  Value near = f.oddPolynomial(x, {-0.0503661056, 0.133148307, -0.333330608});
+  return f.select(f.less(f.abs(x), f.number(0.3)), near, far);
 }
 
 /// The logarithm of 1 + x, which is never subnormal, save near 0.

@@ -70,7 +70,7 @@ void BoxStages::copyBoxes(int64_t boxes, Value slot,
     for (int64_t box = 0; box < std::min(factor.numBoxes, boxes); ++box) {
       SmallVector<Value> place(first);
       Value row = factor.firstRow;
-      if (box > 0)
+      if (factor.numBoxes > 1)
         row = constant(box * factor.boxRows);
       if (row)
         place[place.size() - 2] =

@@ -5,8 +5,9 @@
 // columns, each in a cluster of two blocks. Of four blocks, no 32 clusters run at
 // once.
 // CHECK-LABEL: tile.kernel @square_kernel(
-// CHECK-SAME:      few_rows = array<i64: 64, 256, 512>
+// CHECK-SAME:      few_rows = array<i64: 32, 64, 256, 512>
 // CHECK-SAME:      few_rows_schedules = [
+// CHECK-SAME:        #tile.matmul<rows = 64, columns = 64, depth = 64, threads = 256, vector = 2, stages = 8, roles = 2, cluster = 1, split = 2>
 // CHECK-SAME:        #tile.matmul<rows = 64, columns = 64, depth = 64, threads = 256, vector = 2, stages = 8, roles = 2, cluster = 1, split = 2>
 // CHECK-SAME:        #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 8, roles = 2, cluster = 1, split = 1>
 // CHECK-SAME:        #tile.matmul<rows = 128, columns = 128, depth = 64, threads = 384, vector = 2, stages = 6, roles = 2, cluster = 1, split = 1>]
@@ -20,11 +21,27 @@
 // TILE-LABEL: tile.program @square_kernel_256_rows(
 // TILE-SAME:      least = {m = 65 : i64}
 // TILE-LABEL: tile.program @square_kernel_64_rows(
+// TILE-SAME:      box = [64, 64]
+// TILE-SAME:      least = {m = 33 : i64}
+// TILE-SAME:      programs = {m = 64 : i64, n = 64 : i64}
+// Up to 32 rows have boxes of 16, of which those without a row are copied in the
+// first round of stages alone.
+// TILE-LABEL: tile.program @square_kernel_32_rows(
+// TILE-SAME:      box = [16, 64]
 // TILE-NOT:       least
 // TILE-SAME:      programs = {m = 64 : i64, n = 64 : i64}
+// TILE:           %[[IS_FIRST:.*]] = arith.cmpi ult
+// TILE:           %[[NEEDED:.*]] = arith.select %[[IS_FIRST]]
+// TILE:           arith.cmpi eq, %[[NEEDED]]
+// TILE:           scf.if
+// TILE-NEXT:        tile.expect 10240
+// TILE:           else
+// TILE:             tile.expect 12288
+// TILE:             tile.expect 14336
+// TILE:             tile.expect 16384
 // TILE-LABEL: tile.program @square_kernel_unaligned(
 // TILE-LABEL: func @square(
-// TILE:         tile.launch [@square_kernel, @square_kernel_512_rows, @square_kernel_256_rows, @square_kernel_64_rows, @square_kernel_unaligned]
+// TILE:         tile.launch [@square_kernel, @square_kernel_512_rows, @square_kernel_256_rows, @square_kernel_64_rows, @square_kernel_32_rows, @square_kernel_unaligned]
 func.func @square(%x: tensor<?x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<?x4096xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x4096xbf16>, tensor<4096x4096xbf16> -> tensor<?x4096xf32>
   return %0 : tensor<?x4096xf32>
@@ -39,8 +56,8 @@ func.func @narrow(%x: tensor<?x4096xbf16>, %w: tensor<1024x4096xbf16>) -> tensor
 
 // Wide weights have tiles for all multiprocessors.
 // CHECK-LABEL: tile.kernel @wide_kernel(
-// CHECK-SAME:      few_rows = array<i64: 64>
-// CHECK-SAME:      few_rows_schedules = [#tile.matmul<rows = 64, columns = 128, {{[^>]*}}, split = 1>]
+// CHECK-SAME:      few_rows = array<i64: 32, 64>
+// CHECK-SAME:      few_rows_schedules = [#tile.matmul<rows = 64, columns = 128, {{[^>]*}}, split = 1>, #tile.matmul<{{[^>]*}}>]
 func.func @wide(%x: tensor<?x4096xbf16>, %w: tensor<28672x4096xbf16>) -> tensor<?x28672xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x4096xbf16>, tensor<28672x4096xbf16> -> tensor<?x28672xf32>
   return %0 : tensor<?x28672xf32>
@@ -48,7 +65,7 @@ func.func @wide(%x: tensor<?x4096xbf16>, %w: tensor<28672x4096xbf16>) -> tensor<
 
 // So may a batch of matrices, as a call may have many.
 // CHECK-LABEL: tile.kernel @batch_kernel(
-// CHECK-SAME:      few_rows = array<i64: 64>
+// CHECK-SAME:      few_rows = array<i64: 32, 64>
 // CHECK-SAME:      few_rows_schedules = [{{.*}}, split = 1>]
 func.func @batch(%x: tensor<?x?x256xbf16>, %w: tensor<?x64x256xbf16>) -> tensor<?x?x64xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x?x256xbf16>, tensor<?x64x256xbf16> -> tensor<?x?x64xf32>
