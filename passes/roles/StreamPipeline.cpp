@@ -164,12 +164,10 @@ Value StreamPipeline::copy(Value at, Value turn) {
   whole.copy(turn);
   auto copyStep = [&](ValueRange before) -> SmallVector<Value> {
     Value step = before.front();
-    // A warp waits for what it loads, but the slots for that are free before
-    // the stages are.
-    numbers.copy(step);
     inner.copy(step);
     if (outer)
       outer->copy(step);
+    numbers.copy(step);
     return {arith::AddIOp::create(builder, step, frame.constant(1))};
   };
   return frame

@@ -180,9 +180,9 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // CHECK:           tile.copy_box {{.*}} to %[[K]]
 // CHECK:           tile.copy_box {{.*}} to %[[V]]
 // CHECK:           scf.for
-// CHECK:             tile.copy_numbers
 // CHECK:             tile.copy_box {{.*}} to %[[Q]]
 // CHECK:             tile.copy_box {{.*}} to %[[DY]]
+// CHECK:             tile.copy_numbers
 // CHECK:         }, {
 // CHECK:           %[[ROWS:.*]]:2 = tile.await {{.*}} of %[[K]], %[[V]]
 // CHECK:           scf.for {{.*}} -> (tensor<128x64xf32, {{.*}}>, tensor<128x64xf32, {{.*}}>, tensor<128x64xbf16, {{.*}}>, tensor<128x64xbf16, {{.*}}>, index)

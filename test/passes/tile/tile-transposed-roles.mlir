@@ -9,12 +9,10 @@
 // CHECK-NEXT:    %[[FULL:.*]] = tile.make_barriers arrivals 1 : <3>
 // CHECK-NEXT:    %[[EMPTY:.*]] = tile.make_barriers arrivals 8 : <3>
 // CHECK:         tile.roles warps [4, 8] threads [32, 256]
-// CHECK:           scf.for
-// CHECK:             scf.for
-// CHECK:               tile.await %[[EMPTY]]
-// CHECK-NEXT:          tile.copy_numbers %{{.*}} to %[[NUMBERS]]
-// CHECK-NEXT:          tile.arrive at %[[FULL]][%{{.*}}] warps
-// CHECK:               tile.copy_box
+// CHECK:           tile.copy_box
+// CHECK:           tile.await %[[EMPTY]]
+// CHECK-NEXT:      tile.copy_numbers %{{.*}} to %[[NUMBERS]]
+// CHECK-NEXT:      tile.arrive at %[[FULL]][%{{.*}}] warps
 // CHECK:         }, {
 // Ahead of the loop, the first step has begun.
 // CHECK:           tile.take_numbers %[[NUMBERS]]
