@@ -15,7 +15,12 @@ _LEAST_CLASSES = 4096
 def memory_of_logits(like, rows, classes):
     """Memory for logits [rows, classes] of the type of ``like`` and on its device."""
     length = plan.row_length(classes, like.element_size())
-    return like.new_empty(rows, length)[:, :classes]
+    memory = like.new_empty(rows, length)
+    if not memory.is_cuda:
+        # PyTorch's products of 16-bit floats on processors multiply what is behind a
+        # row by zeros, and it may be NaN.
+        memory[:, classes:] = 0
+    return memory[:, :classes]
 
 
 def logits_of(hidden, weight, bias, out):
