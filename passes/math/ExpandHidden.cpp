@@ -70,18 +70,23 @@ Value hideErf(Formula &f, Value x) {
 }
 
 /// For a = |x|: t 2^(p(t) - a^2 log2(e)) with t = 1 / (1 + a / 2), as W. Press
-/// et al., Numerical Recipes, have it. Past 10 the power is 0.
+/// et al., Numerical Recipes, have it. The power is the square of one that is
+/// not subnormal where the result is a number of bfloat16; past 11 it is 0.
 Value hideErfc(Formula &f, Value x) {
   Value a = f.abs(x);
   // NaN stays NaN, and the square finite.
   Value bounded = arith::MinimumFOp::create(f.builder, a, f.number(16.0));
   Value t = createReciprocal(f, f.fma(bounded, f.number(0.5), f.number(1.0)));
-  Value exponent =
-      f.polynomial(t, {-0.264966113, 1.05892257, -1.39958735, 0.462979189,
-                       -0.0348900515, 0.561580107, 1.44172521, -1.82576449});
-  Value root = f.mul(bounded, f.number(kLog2E));
+  SmallVector<double> halves;
+  for (double coefficient :
+       {-0.264966113, 1.05892257, -1.39958735, 0.462979189, -0.0348900515,
+        0.561580107, 1.44172521, -1.82576449})
+    halves.push_back(coefficient / 2);
+  Value exponent = f.polynomial(t, halves);
+  Value root = f.mul(bounded, f.number(kLog2E / 2));
   exponent = f.fma(f.neg(root), bounded, exponent);
-  Value result = f.mul(t, createPower(f, exponent));
+  Value power = createPower(f, exponent);
+  Value result = f.mul(f.mul(t, power), power);
   return f.select(f.less(x, f.number(0.0)), f.sub(f.number(2.0), result),
                   result);
 }

@@ -263,11 +263,13 @@ static std::optional<MatmulFields> chooseEndedSteps(MatmulFields fields,
                                                     const MatmulShape &shape,
                                                     const Target &target) {
   constexpr int64_t wide = 64, widest = 128, warpgroups = 2;
-  if (getWarpgroups(fields) != warpgroups)
+  if (getWarpgroups(fields) < warpgroups)
     return std::nullopt;
   if (!shape.isTransposed) {
     if (shape.numInner < 2 || isNarrowBand(shape, widest))
       return std::nullopt;
+    fields.rows = warpgroups * kRows;
+    fields.threads = (warpgroups + 1) * kWarpgroup;
     fields.depth = widest;
   } else {
     if (fields.depth >= wide)

@@ -453,15 +453,16 @@ static void relieveRegisters(ScheduleFields &fields,
                              const ScheduleFields &given,
                              const KernelShape &shape, const Target &target) {
   // What blocks of a cluster wait for each other costs as much as many spills.
-  constexpr double mostExcess = 1.05, mostOfBlocks = 1.4;
-  // Of narrower vectors than this, loads and addresses take more than spills.
-  constexpr int64_t fewestBytes = 8;
+  constexpr double mostExcess = 1.05, mostOfBlocks = 1.55;
+  // Of narrower vectors than this, and of wide types, loads and addresses take
+  // more than spills.
+  constexpr int64_t fewestBytes = 8, wide = 4;
   if (!isCrowded(shape) || shape.numReductions == 0 || shape.band ||
       isLoop(fields, shape))
     return;
   const ScheduleFields chosen = fields;
   SmallVector<int64_t> vectors{chosen.vector};
-  if (!given.vector && chosen.vector % 2 == 0 &&
+  if (!given.vector && chosen.vector % 2 == 0 && shape.minElementBytes < wide &&
       chosen.vector * shape.minElementBytes > fewestBytes)
     vectors.push_back(chosen.vector / 2);
   const bool canShare = !given.cluster && chosen.vector > 1 && chosen.rows == 1;
