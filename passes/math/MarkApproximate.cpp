@@ -113,6 +113,9 @@ private:
         results.push_back(store.getMask());
       return visitStore(store.getData(), store.getValue());
     }
+    if (auto assembly = dyn_cast<LLVM::InlineAsmOp>(op);
+        assembly && sendsNumbers(assembly))
+      return;
     if (hasApproximation(op) && !getElementTypeOrSelf(op->getResult(0)).isF64())
       return functions.push_back(op);
     // Products keep their numbers in registers.
@@ -125,6 +128,23 @@ private:
     if (takesFloats && op->getNumRegions() == 0 &&
         !op->hasTrait<OpTrait::IsTerminator>() && !isMemoryEffectFree(op))
       llvm::append_range(results, op->getOperands());
+  }
+
+  /// Numbers reach the shared memory of other blocks by assembly, which takes
+  /// an address there ahead of them. Returns whether `assembly` is of this
+  /// kind.
+  bool sendsNumbers(LLVM::InlineAsmOp assembly) {
+    OperandRange operands = assembly.getOperands();
+    auto isPointer = [](Value value) {
+      return isa<LLVM::LLVMPointerType>(value.getType());
+    };
+    if (operands.empty() || !isPointer(operands.front()) ||
+        !isShared(operands.front()))
+      return false;
+    for (Value value : operands.drop_front())
+      if (!isPointer(value))
+        visitStore(operands.front(), value);
+    return true;
   }
 
   void visitStore(Value address, Value value) {

@@ -127,6 +127,27 @@ tile.program @hidden(%p: !llvm.ptr<1>, %x: f32)
   tile.return
 }
 
+// What is sent to another block reaches a result there, of float32 here: nothing that
+// leads to it is approximate.
+llvm.mlir.global internal @places() {addr_space = 3 : i32} : !llvm.array<4 x f32>
+// CHECK-LABEL: tile.program @sent(
+// CHECK-NOT:     ftz
+// CHECK:         ex2.approx.f32
+// CHECK-NOT:     ftz
+// CHECK:         tile.return
+tile.program @sent(%p: !llvm.ptr<1>, %x: f32, %block: i32, %barrier: !llvm.ptr<7>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
+  %places = llvm.mlir.addressof @places : !llvm.ptr<3>
+  %remote = nvvm.mapa %places, %block : !llvm.ptr<3> -> !llvm.ptr<7>
+  %power = math.exp %x : f32
+  %bits = llvm.bitcast %power : f32 to i32
+  llvm.inline_asm has_side_effects "st.async.b32 [$0], $1, [$2];", "l,r,l" %remote, %bits, %barrier
+      : (!llvm.ptr<7>, i32, !llvm.ptr<7>) -> ()
+  %0 = llvm.load %places : !llvm.ptr<3> -> f32
+  llvm.store %0, %p : f32, !llvm.ptr<1>
+  tile.return
+}
+
 // In a sum, or times a number of the row, what is below 2^-126 may be 0.
 // CHECK-LABEL: tile.program @exp_term(
 // CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
