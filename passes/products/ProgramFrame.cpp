@@ -19,13 +19,18 @@ using namespace bastile;
 
 /// The rows of a box of a left factor, of a program for at most `mostRows`
 /// rows, or for any number if these are 0. The copy engine takes longer for
-/// rows beyond the operand than for others, so that boxes of few rows are left
-/// out where they have none; of more rows, several boxes take longer than one.
-static int64_t getBoxRows(const KernelSpace &space, tile::MatmulAttr schedule,
-                          int64_t mostRows) {
-  constexpr int64_t box = tile::MmaAttr::kWarpRows;
-  const bool areFew = mostRows > 0 && 2 * mostRows <= schedule.getRows();
-  return areFew && !space.hasComputedLeft() ? box : schedule.getRows();
+/// rows beyond the operand than for others, so that boxes are left out where
+/// they have none; of more rows, several boxes take longer than one.
+static int64_t getBoxRows(tile::KernelOp kernel, const KernelSpace &space,
+                          tile::MatmulAttr schedule, int64_t mostRows) {
+  constexpr int64_t box = tile::MmaAttr::kWarpRows, ofWarpgroup = 64;
+  const int64_t rows = schedule.getRows();
+  Block &body = kernel.getBody().front();
+  // Rows that nobody has copied are no zeros where a tile before had them.
+  if (mostRows == 0 || space.hasComputedLeft() ||
+      !body.getOps<tile::ReduceRowsOp>().empty())
+    return rows;
+  return 2 * mostRows <= rows ? box : std::min(rows, ofWarpgroup);
 }
 
 ProgramFrame::ProgramFrame(tile::KernelOp kernel, tile::MatmulAttr schedule,
@@ -34,7 +39,7 @@ ProgramFrame::ProgramFrame(tile::KernelOp kernel, tile::MatmulAttr schedule,
       builder(kernel.getLoc(), kernel),
       layout(getSpaceLayout(kernel, schedule, onHost)),
       extents{schedule.getRows(), schedule.getColumns(), schedule.getDepth(),
-              getBoxRows(space, schedule, mostRows)},
+              getBoxRows(kernel, space, schedule, mostRows)},
       operands(kernel, space),
       emitter(builder, kernel, space, operands, layout, extents),
       names(operands.getNames()) {}

@@ -83,8 +83,9 @@ void BoxStages::copyBoxes(int64_t boxes, Value slot,
 }
 
 /// In the first round all boxes are copied, so that rows beyond the operand are
-/// zeros. Later rounds leave out boxes without a row of the operand, which are
-/// zeros still, as long as all tiles have the same rows.
+/// zeros. Later rounds leave out boxes without a row of the operand, which keep
+/// what they have: rows of the result beyond the last are computed of it, and
+/// stored nowhere.
 void BoxStages::copy(Value number) {
   Value slot = ring.getSlot(number);
   // Ahead of the first round this returns at once: the phase before a barrier's
@@ -96,12 +97,14 @@ void BoxStages::copy(Value number) {
     indices.push_back(frame.emitter.getIndices(factor.operand));
   if (mostBoxes == 1)
     return copyBoxes(1, slot, indices);
-  Value boxes = constant(mostBoxes);
-  Value rows = frame.emitter.getSize("m");
-  for (const Factor &factor : factors)
+  Value boxes;
+  for (auto [factor, first] : llvm::zip_equal(factors, indices))
     if (factor.numBoxes > 1)
-      boxes =
-          arith::CeilDivUIOp::create(builder, rows, constant(factor.boxRows));
+      boxes = arith::CeilDivUIOp::create(
+          builder,
+          arith::SubIOp::create(builder, frame.emitter.getSize("m"),
+                                first[first.size() - 2]),
+          constant(factor.boxRows));
   Value isFirst = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
                                         number, constant(ring.getSlots()));
   boxes = arith::SelectOp::create(builder, isFirst, constant(mostBoxes), boxes);
