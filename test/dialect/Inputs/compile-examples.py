@@ -54,7 +54,9 @@ def wrap_statement(statement, number, align_last):
     if operation.startswith("tile.iota"):
         types = types[1:]
     # Indices stand in brackets, or after some words; the types are of the others.
-    indices = set(re.findall(r"\b(?:block|end|from|limit|parity|reaches) (%\w+)", operation))
+    indices = set(
+        re.findall(r"\b(?:block|end|from|limit|parity|reaches) (%\w+)", operation)
+    )
     indices.update(re.findall(r"\] to (%\w+) :", operation))
     for group in re.findall(r"\w\[(.*?)\]", operation):
         indices.update(re.findall(r"%\w+", group))
