@@ -225,9 +225,7 @@ Value expandErfc(Formula &f, Value x) {
 
 /// `value`, which a GPU may take for 0 where it is subnormal.
 Value flush(Value value) {
-  Operation *op = value.getDefiningOp();
-  op->setAttr(tile::TileDialect::kFlushedAttrName,
-              UnitAttr::get(op->getContext()));
+  setFlushed(value.getDefiningOp());
   return value;
 }
 

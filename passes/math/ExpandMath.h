@@ -50,6 +50,12 @@ inline bool isFlushed(mlir::Operation *op) {
   return op->hasAttr(tile::TileDialect::kFlushedAttrName);
 }
 
+/// Lets the GPU do so.
+inline void setFlushed(mlir::Operation *op) {
+  op->setAttr(tile::TileDialect::kFlushedAttrName,
+              mlir::UnitAttr::get(op->getContext()));
+}
+
 /// Guards divisions of integers in `module`, none of which may end the process.
 void guardDivisions(mlir::Operation *module);
 

@@ -29,6 +29,8 @@ using namespace bastile;
 namespace {
 
 constexpr double kHalfPi = 1.5707963267948966;
+/// 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits.
+constexpr double kRounder = 12582912.0;
 /// The largest angle that three parts of pi / 2 can reduce.
 constexpr double kLargestInParts = 0x1p20;
 
@@ -51,10 +53,8 @@ Value subtractMultiples(Formula &f, Value n, Value x, int halves) {
 }
 
 Reduced reduceInParts(Formula &f, Value x) {
-  // 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits.
-  constexpr double rounder = 12582912.0;
-  Value shifted = f.fma(x, f.number(1 / kHalfPi), f.number(rounder));
-  Value n = f.sub(shifted, f.number(rounder));
+  Value shifted = f.fma(x, f.number(1 / kHalfPi), f.number(kRounder));
+  Value n = f.sub(shifted, f.number(kRounder));
   return {f.toBits(shifted), subtractMultiples(f, n, x, /*halves=*/1)};
 }
 
@@ -189,17 +189,16 @@ Value createSignedSine(Formula &f, Value angle, Value sign) {
 /// is computed beside it.
 template <int quarters>
 Value createHiddenSine(Formula &f, Value x) {
-  constexpr double rounder = 12582912.0;
   Value scale = f.number(0.5 / kHalfPi);
   Value shifted, n, halves;
   if (quarters) {
     // Turned by a quarter, x is next to a half of a multiple.
-    shifted = f.add(f.fma(x, scale, f.number(-0.5)), f.number(rounder));
-    n = f.add(f.sub(shifted, f.number(rounder)), f.number(0.5));
+    shifted = f.add(f.fma(x, scale, f.number(-0.5)), f.number(kRounder));
+    n = f.add(f.sub(shifted, f.number(kRounder)), f.number(0.5));
     halves = f.addInt(f.toBits(shifted), f.integer(1));
   } else {
-    shifted = f.fma(x, scale, f.number(rounder));
-    n = f.sub(shifted, f.number(rounder));
+    shifted = f.fma(x, scale, f.number(kRounder));
+    n = f.sub(shifted, f.number(kRounder));
     halves = f.toBits(shifted);
   }
   return createSignedSine(f, subtractMultiples(f, n, x, /*halves=*/2),

@@ -144,6 +144,5 @@ void bastile::markFlushed(tile::ProgramOp program) {
   });
   for (Operation *op : approximate)
     if (canFlush(op, ranges))
-      op->setAttr(tile::TileDialect::kFlushedAttrName,
-                  UnitAttr::get(op->getContext()));
+      setFlushed(op);
 }

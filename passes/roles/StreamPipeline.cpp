@@ -185,15 +185,12 @@ Value StreamPipeline::copy(Value at, Value turn) {
 /// shared memory. Integers are those of masks, which few steps need, and would
 /// take registers in all of them.
 void StreamPipeline::loadNumbersOfRows() {
-  for (BlockArgument argument : frame.getBody().getArguments())
-    if (!KernelSpace::hasColumns(argument) &&
-        isa<FloatType>(getElementTypeOrSelf(argument.getType())) &&
-        !getElementTypeOrSelf(argument.getType()).isF32() &&
-        llvm::any_of(argument.getUses(), [&](OpOperand &use) {
-          return frame.space.readsStream(use) &&
-                 getSizeOperand(use.getOwner()) != &use;
-        }))
+  for (BlockArgument argument : frame.getBody().getArguments()) {
+    Type element = getElementTypeOrSelf(argument.getType());
+    if (isa<FloatType>(element) && !element.isF32() &&
+        isNumberOfStream(argument, frame.space))
       frame.emitter.emit(argument, /*ofFactor=*/true);
+  }
 }
 
 Value StreamPipeline::compute(Value at, Value turn) {

@@ -131,18 +131,23 @@ bool bastile::mayShareStages(tile::DotOp dot, const KernelSpace &space) {
   });
 }
 
+bool bastile::isNumberOfStream(BlockArgument argument,
+                               const KernelSpace &space) {
+  return !KernelSpace::hasColumns(argument) &&
+         llvm::any_of(argument.getUses(), [&](OpOperand &use) {
+           return space.readsStream(use) &&
+                  getSizeOperand(use.getOwner()) != &use;
+         });
+}
+
 SmallVector<BlockArgument>
 bastile::getStreamedNumbers(Block &body, const KernelSpace &space) {
   SmallVector<BlockArgument> numbers;
   if (!space.isTransposed())
     return numbers;
   for (BlockArgument argument : body.getArguments())
-    if (!KernelSpace::hasColumns(argument) &&
-        getElementTypeOrSelf(argument.getType()).isF32() &&
-        llvm::any_of(argument.getUses(), [&](OpOperand &use) {
-          return space.readsStream(use) &&
-                 getSizeOperand(use.getOwner()) != &use;
-        }))
+    if (getElementTypeOrSelf(argument.getType()).isF32() &&
+        isNumberOfStream(argument, space))
       numbers.push_back(argument);
   return numbers;
 }
@@ -258,7 +263,7 @@ static bool isNarrowBand(const MatmulShape &shape, int64_t depth) {
 /// memory allows, and an inner product of few columns reads its left factor
 /// from there for longer than it multiplies. Transposed factors, which wait for
 /// no maximum, need not be computed ahead; of others, two inner products read
-/// two factors. Three warpgroups, where sums are narrow, are as fast without.
+/// two factors.
 static std::optional<MatmulFields> chooseEndedSteps(MatmulFields fields,
                                                     const MatmulShape &shape,
                                                     const Target &target) {

@@ -190,6 +190,10 @@ verifySpecialized(llvm::function_ref<mlir::InFlightDiagnostic()> error,
 /// stages where warps have roles.
 bool mayShareStages(tile::DotOp dot, const KernelSpace &space);
 
+/// Whether `argument` of a kernel has a number for each row of transposed
+/// factors, which other ops than those of its size read.
+bool isNumberOfStream(mlir::BlockArgument argument, const KernelSpace &space);
+
 /// The operands of a kernel, whose body is `body`, that have a float32 for each
 /// row of transposed factors. Where warps have roles, they are copied as
 /// factors are: threads hold numbers of so many rows that loads of their own
