@@ -23,6 +23,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace bastile;
 using llvm::StringRef;
@@ -105,25 +106,28 @@ private:
 
 /// The descriptor of an operand in shared memory, as the PTX ISA defines it for
 /// `wgmma`: address, leading and stride offsets in units of 16 bytes, and the
-/// swizzle.
-llvm::Value *buildDescriptor(llvm::IRBuilderBase &builder, llvm::Value *address,
-                             tile::SharedMatrixAttr matrix) {
+/// swizzle. `text` makes it a register of the assembly, called `name`; the
+/// operand of `assembly` is the address alone, which all parts of a tile share.
+/// Arithmetic on 32 bits, as here, is done once for a whole warp; the assembler
+/// does that on 64 bits in each thread, and then moves the result.
+std::string buildDescriptor(StringRef name, llvm::Value *address,
+                            tile::SharedMatrixAttr matrix, Assembly &assembly,
+                            llvm::IRBuilderBase &builder) {
   constexpr uint64_t unit = 16, addressBits = 0x3ffff;
-  constexpr unsigned leadingAt = 16, strideAt = 32, swizzleAt = 62;
+  constexpr unsigned leadingAt = 16, swizzleAt = 30;
   uint64_t swizzle = 0;
   if (matrix.getSwizzle() != 0)
     // 128, 64 and 32 bytes are 1, 2 and 3.
     swizzle = 8 - llvm::Log2_64(matrix.getSwizzle());
-  const uint64_t fields = (matrix.getLeading() / unit) << leadingAt |
-                          (matrix.getStride() / unit) << strideAt |
-                          swizzle << swizzleAt;
+  const uint64_t low = (matrix.getLeading() / unit) << leadingAt |
+                       static_cast<uint64_t>(matrix.getOffset() / unit);
+  const uint64_t high = matrix.getStride() / unit | swizzle << swizzleAt;
   llvm::Value *start = builder.CreatePtrToInt(address, builder.getInt32Ty());
   start = builder.CreateLShr(builder.CreateAnd(start, addressBits), 4);
-  start = builder.CreateZExt(start, builder.getInt64Ty());
-  llvm::Value *descriptor = builder.CreateOr(start, builder.getInt64(fields));
-  // Parts of the same tile share all but this addition.
-  return builder.CreateAdd(descriptor,
-                           builder.getInt64(matrix.getOffset() / unit));
+  return llvm::formatv(".reg .b64 {0}; {{ .reg .b32 low; add.s32 low, {1}, "
+                       "{2}; mov.b64 {0}, {{low, {3}}; } ",
+                       name, assembly.addOperand(start), low, high)
+      .str();
 }
 
 StringRef getTypeName(mlir::Type type) {
@@ -181,21 +185,22 @@ public:
 private:
   static constexpr const char *kFence = "wgmma.fence.sync.aligned; ";
 
-  /// Stores of anchors, which the assembler does not move behind a wait. None
-  /// of them is ever made: each is for one of the NaNs that no arithmetic
-  /// gives.
+  /// A store of the sum of all anchors, which the assembler does not move
+  /// behind a wait. It is never made: it is for one of the NaNs that no
+  /// arithmetic gives. So its address, which costs nothing to compute, is none
+  /// that holds anything.
   static std::string getAnchors(tile::WgmmaWaitOp op) {
-    std::string text;
+    if (op.getAnchors() == 0)
+      return "";
     const size_t count = op.getValues().size();
-    for (size_t index = count - op.getAnchors(); index < count; ++index) {
-      const std::string value = "$" + std::to_string(index);
-      text += "{ .reg .pred is_nan; .reg .b32 bits; .shared .b32 anchor; "
-              "mov.b32 bits, " +
-              value +
-              "; setp.eq.b32 is_nan, bits, 0x7fd5a5a5; "
-              "@is_nan st.volatile.shared.b32 [anchor], bits; } ";
-    }
-    return text;
+    const size_t first = count - op.getAnchors();
+    std::string text = "{ .reg .pred is_nan; .reg .f32 sum; .reg .b32 bits; "
+                       "mov.f32 sum, $" +
+                       std::to_string(first) + "; ";
+    for (size_t index = first + 1; index < count; ++index)
+      text += "add.f32 sum, sum, $" + std::to_string(index) + "; ";
+    return text + "mov.b32 bits, sum; setp.eq.b32 is_nan, bits, 0x7fd5a5a5; "
+                  "@is_nan st.volatile.shared.b32 [bits], bits; } ";
   }
 
   template <typename Op>
@@ -293,18 +298,19 @@ private:
     std::string sums;
     for (size_t index = 0; index < op.getResults().size(); ++index)
       sums += (index ? ",$" : "$") + std::to_string(index);
-    std::string left;
+    std::string left, text = "{ ";
     if (op.getA()) {
-      left = assembly.addOperand(
-          buildDescriptor(builder, lookUp(op.getA()), *op.getAMatrix()));
+      left = "a";
+      text += buildDescriptor(left, lookUp(op.getA()), *op.getAMatrix(),
+                              assembly, builder);
     } else {
       llvm::SmallVector<std::string> names;
       for (mlir::Value value : op.getFragment())
         names.push_back(assembly.addOperand(lookUp(value)));
       left = "{" + llvm::join(names, ",") + "}";
     }
-    std::string right = assembly.addOperand(
-        buildDescriptor(builder, lookUp(op.getB()), op.getBMatrix()));
+    text += buildDescriptor("b", lookUp(op.getB()), op.getBMatrix(), assembly,
+                            builder);
 
     const StringRef type = getTypeName(op.getElementType());
     const StringRef bType =
@@ -312,13 +318,12 @@ private:
     const bool isWide = type == "bf16" || type == "f16";
     // The depth of 32 bytes in elements; scales of 1, and which operands are
     // transposed, as the instruction's last numbers.
-    std::string text = std::string("{ .reg .pred adds; setp.ne.b32 adds, ") +
-                       (op.getAccumulators().empty() ? "0" : "1") +
-                       ", 0; wgmma.mma_async.sync.aligned.m64n" +
-                       std::to_string(op.getColumns()) +
-                       (isWide ? "k16" : "k32") + ".f32." + type.str() + "." +
-                       bType.str() + " {" + sums + "}, " + left + ", " + right +
-                       ", adds, 1, 1";
+    text += std::string(".reg .pred adds; setp.ne.b32 adds, ") +
+            (op.getAccumulators().empty() ? "0" : "1") +
+            ", 0; wgmma.mma_async.sync.aligned.m64n" +
+            std::to_string(op.getColumns()) + (isWide ? "k16" : "k32") +
+            ".f32." + type.str() + "." + bType.str() + " {" + sums + "}, " +
+            left + ", b, adds, 1, 1";
     auto flag = [](bool isSet) { return isSet ? ", 1" : ", 0"; };
     if (isWide && op.getA())
       text += flag(op.getAMatrix()->getTransposed());
