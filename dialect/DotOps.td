@@ -166,8 +166,8 @@ def Tile_WaitDotsOp : Tile_Op<"wait_dots", [AttrSizedOperandSegments]> {
     The results are the sums, which threads may read from then on, and then the
     tiles of `after` as they are: these are computed before it waits, while
     products are on their way. (The assembler may still move parts of them
-    behind the wait, unless a tile of float32 with one column is among them,
-    which depends on these parts.) Without operands, it only waits: what the ended
+    behind the wait, unless a tile of float32 is among them that depends on
+    these parts and has one column or one chunk of columns.) Without operands, it only waits: what the ended
     products have read may be overwritten.
 
     Example:

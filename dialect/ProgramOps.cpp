@@ -339,8 +339,17 @@ static LogicalResult verifyOwn(Operation *op, RankedTensorType tile,
 LogicalResult FoldOp::verify() {
   if (!isa<FloatType>(getElementTypeOrSelf(getType())))
     return emitOpError("combines floats, not elements of ") << getType();
-  return verifyOwn(*this, cast<RankedTensorType>(getInput().getType()),
-                   cast<RankedTensorType>(getType()));
+  auto tile = cast<RankedTensorType>(getInput().getType());
+  auto own = cast<RankedTensorType>(getType());
+  auto layout = dyn_cast_or_null<MmaAttr>(own.getEncoding());
+  if (!layout)
+    return verifyOwn(*this, tile, own);
+  RankedTensorType expected =
+      tile.clone({tile.getDimSize(0), layout.getChunkColumns()});
+  if (own == expected && tile.getDimSize(1) != 1)
+    return success();
+  return emitOpError("combines ")
+         << tile << " to " << expected << ", not to " << own;
 }
 
 LogicalResult SpreadOp::verify() {

@@ -176,7 +176,9 @@ def Tile_FoldOp : Tile_Op<"fold", [Pure]> {
   let summary = "combines the elements that each thread holds of a row";
   let description = [{
     The result has one column for each thread along the row, as its layout says:
-    each thread combines its own elements and needs no other thread.
+    each thread combines its own elements and needs no other thread. In the
+    layout of products it has one piece of each thread, the columns of the
+    first chunk, which combine those of all chunks.
 
     Example:
 

@@ -211,12 +211,16 @@ struct LowerWaitDots : public OpConversionPattern<tile::WaitDotsOp> {
       counts.push_back(sum.size());
     }
     SmallVector<Value> anchors;
-    for (ValueRange tile : adaptor.getAfter()) {
+    for (auto [type, tile] :
+         llvm::zip(op.getAfter().getTypes(), adaptor.getAfter())) {
       SmallVector<Value> registers = toRegisters(rewriter, loc, tile);
       llvm::append_range(values, registers);
       counts.push_back(registers.size());
-      if (tile.front().getType().isF32())
-        llvm::append_range(anchors, tile);
+      auto tensor = cast<RankedTensorType>(type);
+      tile::MmaAttr layout = getFragmentLayout(tensor);
+      if (tensor.getElementType().isF32() && layout &&
+          layout.getChunks(tensor.getShape()) == 1)
+        llvm::append_range(anchors, registers);
     }
     llvm::append_range(values, anchors);
     auto wait = tile::WgmmaWaitOp::create(

@@ -101,6 +101,36 @@ struct ReduceFragment : public OpConversionPattern<tile::ReduceOp> {
   }
 };
 
+/// Combines the pieces that a thread has of each row, element by element.
+struct FoldFragment : public OpConversionPattern<tile::FoldOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::FoldOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getInput().getType());
+    auto own = cast<RankedTensorType>(op.getType());
+    tile::MmaAttr layout = getFragmentLayout(type);
+    if (!layout)
+      return failure();
+    SmallVector<Value> results(layout.getRowRepeats(own.getShape()) *
+                               layout.getRowsPerRepeat(own.getShape()));
+    forEachPiece(
+        layout, type.getShape(),
+        [&](int64_t repeat, int64_t chunk, int64_t half) {
+          Value piece = adaptor.getInput()[layout.getPiece(
+              type.getShape(), repeat, chunk, half)];
+          Value &result =
+              results[layout.getPiece(own.getShape(), repeat, 0, half)];
+          result = result ? tile::ReduceOp::combine(rewriter, op.getLoc(),
+                                                    op.getKind(), result, piece)
+                          : piece;
+        });
+    rewriter.replaceOpWithMultiple(op, {ValueRange(results)});
+    return success();
+  }
+};
+
 /// The layout of `whole`, which consists of tiles such as `part` beside each
 /// other, if these have it; otherwise null. A single column would have to go to
 /// lanes that do not hold it.
@@ -338,8 +368,8 @@ private:
 void bastile::populateFragmentPatterns(const TypeConverter &converter,
                                        RewritePatternSet &patterns,
                                        bool storesMatrices) {
-  patterns.add<BroadcastFragment, ReduceFragment, SplitFragment, JoinFragment,
-               IotaOfFragment, IotaRowsOfFragment>(converter,
-                                                   patterns.getContext());
+  patterns.add<BroadcastFragment, ReduceFragment, FoldFragment, SplitFragment,
+               JoinFragment, IotaOfFragment, IotaRowsOfFragment>(
+      converter, patterns.getContext());
   patterns.add<KeepFragment>(converter, patterns.getContext(), storesMatrices);
 }

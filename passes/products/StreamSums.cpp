@@ -9,6 +9,7 @@
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/analysis/LeastValues.h"
 #include "passes/products/SumTiles.h"
 #include <cmath>
 
@@ -47,14 +48,24 @@ Value StreamSums::scale(Value tile, Value row) {
   return arith::MulFOp::create(builder, tile, row);
 }
 
+/// The tile of the accumulator of `op` in the loop. No step needs the sum of a
+/// row, so that threads in the layout of products leave apart what each of them
+/// adds up of it, and meet behind the loop. A maximum is needed in each step.
+RankedTensorType StreamSums::getAccumulatorType(Operation *op) const {
+  RankedTensorType type = emitter.getTileType(
+      cast<RankedTensorType>(op->getResult(0).getType()), false);
+  auto layout = dyn_cast_or_null<tile::MmaAttr>(type.getEncoding());
+  if (!layout || !isa<tile::ReduceOp>(op) ||
+      getKind(op) != tile::ReduceKind::Add || type.getDimSize(0) == 1)
+    return type;
+  return type.clone({type.getDimSize(0), layout.getChunkColumns()});
+}
+
 SmallVector<Value> StreamSums::createInitial() {
   SmallVector<Value> initial;
-  for (Operation *op : ops) {
-    RankedTensorType type = emitter.getTileType(
-        cast<RankedTensorType>(op->getResult(0).getType()), false);
-    initial.push_back(
-        createNeutralTile(builder, builder.getLoc(), type, getKind(op)));
-  }
+  for (Operation *op : ops)
+    initial.push_back(createNeutralTile(builder, builder.getLoc(),
+                                        getAccumulatorType(op), getKind(op)));
   for (Operation *op : counted) {
     auto type = cast<RankedTensorType>(following.lookup(op)->maximum.getType());
     initial.push_back(splat(emitter.getTileType(type, false), 0));
@@ -66,6 +77,21 @@ SmallVector<Value> StreamSums::createInitial() {
 // A step
 //===----------------------------------------------------------------------===//
 
+/// Whether the scale of sums that follow `subtracted` may stand as it is where
+/// the maximum stays the same: the scale is 1 there, or the maximum is infinite
+/// and each sum 0 or NaN, as every element counts. Where m may decrease, sums
+/// are 0 up to then, and the scale is infinite.
+bool StreamSums::takesAnyScale(Value subtracted) const {
+  return llvm::all_of(ops, [&](Operation *op) {
+    const FollowingSum *sum = following.lookup(op);
+    return !sum || sum->subtracted != subtracted ||
+           (!sum->mayDecrease &&
+            llvm::all_of(sum->powers, [](const Power &power) {
+              return power.branches.empty();
+            }));
+  });
+}
+
 /// Where the maximum stays the same, infinite or not, sums stay as they are. So
 /// do they where m decreases, as they are 0 up to then.
 StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
@@ -76,7 +102,9 @@ StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
   const size_t number = getNumber(sum.maximum);
   Value from = emitter.emitFrom(sum.subtracted, sum.maximum, before[number]);
   Value to = emitter.emitFrom(sum.subtracted, sum.maximum, after[number]);
-  Value base = createBase(builder, builder.getLoc(), to);
+  Value base = findLeast(sum.subtracted)
+                   ? to
+                   : createBase(builder, builder.getLoc(), to);
   Step step{sum.subtracted, base, Value(), Value(), {}};
   if (emitter.getPowersOf2().lookup(sum.powers.front().result)) {
     step.exponent = createExponentOf2(builder, builder.getLoc(), base);
@@ -88,8 +116,9 @@ StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
   } else {
     step.scale = createScale(builder, builder.getLoc(), from, to);
   }
-  step.scale = selectScale(builder, builder.getLoc(), from, to, step.scale,
-                           sum.mayDecrease);
+  if (!step.exponent || !takesAnyScale(sum.subtracted))
+    step.scale = selectScale(builder, builder.getLoc(), from, to, step.scale,
+                             sum.mayDecrease);
   steps.push_back(step);
   return steps.back();
 }
@@ -221,8 +250,11 @@ SmallVector<Value> StreamSums::combine(ValueRange before,
           powers && powers->maximum == op->getResult(0) &&
           isReadByPowers(*powers))
         emitter.mapStreamed(powers->exponent, terms);
-    Value part = tile::ReduceOp::create(
-        builder, cast<RankedTensorType>(old.getType()), getKind(op), terms);
+    auto type = cast<RankedTensorType>(old.getType());
+    Value part = type.getDimSize(1) == 1
+                     ? tile::ReduceOp::create(builder, type, getKind(op), terms)
+                           .getResult()
+                     : tile::FoldOp::create(builder, type, getKind(op), terms);
     if (const double c = emitter.getPowersOf2().getScale(op->getOperand(0));
         c != 1)
       part = arith::MulFOp::create(builder, part, splat(part.getType(), c));
@@ -281,6 +313,10 @@ Value StreamSums::finishFollowing(const FollowingSum &sum, Value total,
 void StreamSums::finish(ValueRange totals) {
   for (auto [index, op] : llvm::enumerate(ops)) {
     Value total = totals[index];
+    RankedTensorType type = emitter.getTileType(
+        cast<RankedTensorType>(op->getResult(0).getType()), false);
+    if (total.getType() != type)
+      total = tile::ReduceOp::create(builder, type, getKind(op), total);
     if (const FollowingSum *sum = following.lookup(op)) {
       const auto *it = llvm::find(counted, op);
       total = finishFollowing(

@@ -79,6 +79,8 @@ private:
   };
 
   size_t getNumber(mlir::Value result) const;
+  bool takesAnyScale(mlir::Value subtracted) const;
+  mlir::RankedTensorType getAccumulatorType(mlir::Operation *op) const;
   Step &getStep(const FollowingSum &sum, mlir::ValueRange before,
                 mlir::ValueRange after);
   void mapPower(const Power &power, Step &step);

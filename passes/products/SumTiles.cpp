@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace bastile;
@@ -57,17 +58,17 @@ Value bastile::selectScale(OpBuilder &builder, Location loc, Value from,
   return arith::SelectOp::create(builder, loc, isSame, one, scale);
 }
 
-/// The lowest numbers, which stand for the maximum of a row that sees nothing,
-/// have none such: they stay as they are, so that minus infinity less those is
-/// minus infinity.
+/// For the lowest numbers, which stand for the maximum of a row that sees
+/// nothing, it is the lowest number as well, so that minus infinity less it is
+/// minus infinity. Of minus infinity it is that number, too, whose power is 0.
 Value bastile::createExponentOf2(OpBuilder &builder, Location loc, Value tile) {
   Value scaled = arith::MulFOp::create(
       builder, loc, tile,
       createSplat(builder, loc, tile.getType(), llvm::numbers::log2e));
-  Value isFinite = arith::CmpFOp::create(
-      builder, loc, arith::CmpFPredicate::OGT, scaled,
-      createSplat(builder, loc, tile.getType(), -INFINITY));
-  return arith::SelectOp::create(builder, loc, isFinite, scaled, tile);
+  return arith::MaximumFOp::create(
+      builder, loc, scaled,
+      createSplat(builder, loc, tile.getType(),
+                  -std::numeric_limits<float>::max()));
 }
 
 Value bastile::createCounts(OpBuilder &builder, Location loc, Type type,

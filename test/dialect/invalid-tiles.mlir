@@ -113,6 +113,16 @@ func.func @fold_to_columns(%t: tensor<1x256xf32>) {
 
 // -----
 
+// In the layout of products each thread keeps a pair of each row.
+#sum = #tile.mma<warps = 4>
+func.func @fold_products(%t: tensor<64x128xf32, #sum>) {
+  // expected-error @below {{'tile.fold' op combines 'tensor<64x128xf32, #tile.mma<warps = 4>>' to 'tensor<64x8xf32, #tile.mma<warps = 4>>', not to 'tensor<64x16xf32, #tile.mma<warps = 4>>'}}
+  %0 = tile.fold add %t : tensor<64x128xf32, #sum> -> tensor<64x16xf32, #sum>
+  return
+}
+
+// -----
+
 #threads = #tile.blocked<vector = 1, threadRows = 1, threadColumns = 32>
 func.func @fold_integers(%t: tensor<1x256xi32>) {
   // expected-error @below {{'tile.fold' op combines floats, not elements of 'tensor<1x32xi32}}

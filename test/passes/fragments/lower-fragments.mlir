@@ -130,6 +130,26 @@ tile.program @numbers(%m: index, %y: memref<?x?xi32, strided<[?, 1]>> {tile.dime
 
 // -----
 
+// A thread adds up its pairs of each of its rows, of two chunks of columns, and
+// meets no other thread. Rows of two repetitions stay apart.
+// CHECK-LABEL: tile.program @fold(
+// CHECK-COUNT-4: arith.addf %{{.*}}, %{{.*}} : vector<2xf32>
+// CHECK-NOT:     arith.addf
+// CHECK-NOT:     gpu.shuffle
+// CHECK:         tile.return
+!matrix = memref<?x?xf32, strided<[?, 1]>>
+tile.program @fold(%m: index, %n: index, %x: !matrix {tile.dimensions = ["m", "n"]},
+    %y: !matrix {tile.dimensions = ["m", "n"]})
+    attributes {dimensions = ["m", "n"], programs = {m = 128 : i64},
+                schedule = #tile.launch<threads = 128>} {
+  %0 = tile.load %x[%m, %n] : !matrix -> tensor<128x16xf32, #tile.mma<warps = 4>>
+  %1 = tile.fold add %0 : tensor<128x16xf32, #tile.mma<warps = 4>> -> tensor<128x8xf32, #tile.mma<warps = 4>>
+  tile.store %1, %y[%m, %n] : tensor<128x8xf32, #tile.mma<warps = 4>>, !matrix
+  tile.return
+}
+
+// -----
+
 // Two tiles side by side: in each of the two repetitions of the rows, the pieces of
 // the first tile come ahead of those of the second one.
 // CHECK-LABEL: tile.program @join(

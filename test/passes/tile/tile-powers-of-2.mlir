@@ -18,8 +18,7 @@
 // CHECK: %[[NEW:.*]] = arith.maximumf %{{.*}}, %[[SCALED]]
 // CHECK: %[[BASE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[NEW]]
 // CHECK: %[[LOG2:.*]] = arith.mulf %[[BASE]], %[[LOG2E]]
-// CHECK: %[[IS_FINITE:.*]] = arith.cmpf ogt, %[[LOG2]]
-// CHECK: %[[LESS:.*]] = arith.select %[[IS_FINITE]], %[[LOG2]], %[[BASE]]
+// CHECK: %[[LESS:.*]] = arith.maximumf %[[LOG2]], %
 // CHECK: %[[MINUS:.*]] = arith.negf %[[LESS]]
 // CHECK: %[[ALL:.*]] = tile.broadcast %[[MINUS]]
 // CHECK: %[[EXPONENT:.*]] = math.fma %{{.*}}, %[[BOTH]], %[[ALL]]

@@ -18,7 +18,7 @@
 // CHECK: scf.for %{{.*}} = %[[FIRST]] to
 // GPU: %[[LSE:.*]] = tile.load %{{.*}} {invariant, transposed} : {{.*}} -> tensor<1x
 // GPU: %[[LOG2:.*]] = arith.mulf %[[LSE]], %
-// GPU: %[[SAFE:.*]] = arith.select %{{.*}}, %[[LOG2]], %[[LSE]]
+// GPU: %[[SAFE:.*]] = arith.maximumf %[[LOG2]], %
 // GPU: %[[QUERIES:.*]] = tile.take {{.*}} -> tensor<32x32xbf16, #tile.mma_rhs>
 // GPU: tile.dot %{{.*}}, %[[QUERIES]], {{.*}} -> tensor<128x32xf32
 // HOST: tile.load_dot %{{.*}}, %{{.*}}, %{{.*}} contract [1, 1]
