@@ -43,6 +43,10 @@ std::optional<SmallVector<Value>> follow(OpOperand &use) {
     return SmallVector<Value>{user->getResult(0)};
   if (isa<tile::WgmmaWaitOp>(user))
     return SmallVector<Value>{user->getResult(use.getOperandNumber())};
+  if (auto loop = dyn_cast<scf::ForOp>(user);
+      loop && loop.getTiedLoopRegionIterArg(&use))
+    return SmallVector<Value>{loop.getTiedLoopRegionIterArg(&use),
+                              loop.getTiedLoopResult(&use)};
   if (isa<scf::YieldOp>(user))
     if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp()))
       return SmallVector<Value>{loop.getRegionIterArg(use.getOperandNumber()),

@@ -225,9 +225,10 @@ SmallVector<Value> StreamPipeline::computeSteps(StreamSums &streamSums,
   return frame.buildOverSteps(
       range.first, range.end, initial, [&](ValueRange before) {
         loadNumbersOfRows();
+        awaitStep(before.back());
         if (takesTurns())
           tile::TakeTurnOp::create(builder);
-        beginStep(before.back());
+        beginStep();
         if (takesTurns())
           tile::PassTurnOp::create(builder);
         SmallVector<Value> after = computeStep(streamSums, before.drop_back());
@@ -244,7 +245,7 @@ SmallVector<Value> StreamPipeline::computeStep(StreamSums &streamSums,
                                                ValueRange before) {
   if (outer)
     outer->await(number);
-  numbers.await(number);
+  findRights();
   SmallVector<Value> products;
   SmallVector<Value> after =
       streamSums.combine(before, [&](const StepProduct &product) {
@@ -269,7 +270,8 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
   const StepRange range = emitRange();
   SmallVector<Value> carried = frame.buildStep(range.first, [&]() {
     loadNumbersOfRows();
-    beginStep(initial.back());
+    awaitStep(initial.back());
+    beginStep();
     return computeFactors(streamSums, initial.drop_back(), {});
   });
   Value one = frame.constant(1);
@@ -278,13 +280,14 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
       arith::AddIOp::create(builder, range.first, one), range.end, carried,
       [&](ValueRange before) {
         loadNumbersOfRows();
+        Value last = arith::SubIOp::create(builder, before.back(), one);
+        awaitProducts(last);
+        awaitStep(before.back());
         if (takesTurns())
           tile::TakeTurnOp::create(builder);
-        beginStep(before.back());
-        Value last = arith::SubIOp::create(builder, number, one);
-        SmallVector<Value> products =
-            beginProducts(last, before.take_front(numSums),
-                          before.drop_front(numSums).drop_back());
+        beginStep();
+        SmallVector<Value> products = beginProducts(
+            before.take_front(numSums), before.drop_front(numSums).drop_back());
         if (takesTurns())
           tile::PassTurnOp::create(builder);
         SmallVector<Value> after =
@@ -295,8 +298,9 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
       });
   Value next = carried.pop_back_val();
   Value last = arith::SubIOp::create(builder, next, one);
+  awaitProducts(last);
   SmallVector<Value> products =
-      beginProducts(last, ArrayRef(carried).take_front(numSums),
+      beginProducts(ArrayRef(carried).take_front(numSums),
                     ArrayRef(carried).drop_front(numSums));
   carried.truncate(numSums);
   waitForProducts(products, carried);
@@ -313,7 +317,6 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
 SmallVector<Value> StreamPipeline::computeFactors(StreamSums &streamSums,
                                                   ValueRange before,
                                                   ArrayRef<Value> products) {
-  numbers.await(number);
   SmallVector<Value> factors;
   SmallVector<Value> after =
       streamSums.combine(before, [&](const StepProduct &product) {
@@ -321,9 +324,9 @@ SmallVector<Value> StreamPipeline::computeFactors(StreamSums &streamSums,
         if (!products.empty()) {
           Value pending = products[factors.size()];
           SmallVector<Value> ahead{left};
-          llvm::copy_if(
-              product.done, std::back_inserter(ahead),
-              [](Value tile) { return !KernelSpace::hasColumns(tile); });
+          for (auto [op, tile] : llvm::zip(sums, product.done))
+            if (isa<tile::ReduceOp>(op))
+              ahead.push_back(tile);
           SmallVector<Type> types{
               cast<tile::PendingType>(pending.getType()).getTile()};
           llvm::append_range(types, ValueRange(ahead).getTypes());
@@ -345,11 +348,15 @@ SmallVector<Value> StreamPipeline::computeFactors(StreamSums &streamSums,
 // Products
 //===----------------------------------------------------------------------===//
 
-/// The tile of the right factor of `dot`, no inner product.
-Value StreamPipeline::getRight(tile::DotOp dot) const {
-  const unsigned right = frame.operands.findFactor(dot, 1);
-  auto it = shared.find(right);
-  return it == shared.end() ? outer->getTile(right) : inner.getTile(it->second);
+/// Finds the tiles of the right factors of products that are no inner ones,
+/// among those that have been waited for last.
+void StreamPipeline::findRights() {
+  for (tile::DotOp dot : frame.space.getDots()) {
+    const unsigned right = frame.operands.findFactor(dot, 1);
+    auto it = shared.find(right);
+    rights[dot] =
+        it == shared.end() ? outer->getTile(right) : inner.getTile(it->second);
+  }
 }
 
 /// Begins the inner product `dot` of the step.
@@ -365,12 +372,37 @@ void StreamPipeline::beginInner(tile::DotOp dot) {
       ArrayRef<int64_t>{dot.getContract()[rows], dot.getContract()[others]});
 }
 
-/// Makes `newNumber` the step that is computed, and begins its inner products.
-void StreamPipeline::beginStep(Value newNumber) {
+/// The number of streamed rows that is read first, if there is one. It is taken
+/// ahead of the products: while these run, they read shared memory as fast as
+/// it can be read, and threads wait long for what they take. Others would
+/// occupy registers for longer.
+BlockArgument StreamPipeline::findFirstNumber() const {
+  const SmallVector<BlockArgument> all =
+      getStreamedNumbers(frame.getBody(), frame.space);
+  for (Operation &op : frame.getBody())
+    for (Value operand : op.getOperands())
+      if (auto argument = dyn_cast<BlockArgument>(operand);
+          argument && llvm::is_contained(all, argument))
+        return argument;
+  return {};
+}
+
+/// Makes `newNumber` the step that is computed, and waits for what its inner
+/// products read, and for numbers. A warpgroup waits ahead of its turn: even a
+/// wait for what is there takes time, in which the tensor cores would have
+/// nothing to do.
+void StreamPipeline::awaitStep(Value newNumber) {
   number = newNumber;
+  inner.await(number);
+  numbers.await(number);
+  if (BlockArgument first = findFirstNumber())
+    frame.emitter.emit(first, /*ofFactor=*/true);
+}
+
+/// Begins the inner products of the step.
+void StreamPipeline::beginStep() {
   innerLeft = innerDots.size();
   pending = std::numeric_limits<size_t>::max();
-  inner.await(number);
   begun.clear();
   for (tile::DotOp dot : innerDots)
     beginInner(dot);
@@ -391,18 +423,23 @@ Value StreamPipeline::beginProduct(tile::DotOp dot, Value left, Value sum) {
   auto pending = tile::PendingType::get(builder.getContext(),
                                         cast<RankedTensorType>(sum.getType()));
   Value begun = tile::BeginDotsOp::create(builder, pending, sum);
-  return tile::DotOp::create(builder, pending, left, getRight(dot), begun,
+  return tile::DotOp::create(builder, pending, left, rights.lookup(dot), begun,
                              ArrayRef<int64_t>{1, dot.getContract()[1]});
 }
 
-/// Begins the products of step `last`, with what was added up ahead of it and
-/// its left factors, in the order of the sums.
-SmallVector<Value> StreamPipeline::beginProducts(Value last, ValueRange before,
-                                                 ValueRange factors) {
+/// Waits for what the products of step `last` read.
+void StreamPipeline::awaitProducts(Value last) {
   if (outer)
     outer->await(last);
   if (sharesInner())
     inner.await(last);
+  findRights();
+}
+
+/// Begins products whose right factors have been waited for, with what was
+/// added up ahead of their step and its left factors, in the order of the sums.
+SmallVector<Value> StreamPipeline::beginProducts(ValueRange before,
+                                                 ValueRange factors) {
   SmallVector<Value> products;
   for (auto [index, op] : llvm::enumerate(sums))
     if (auto dot = dyn_cast<tile::DotOp>(op))

@@ -67,14 +67,16 @@ private:
   /// Whether products of both kinds read what is copied for inner ones.
   bool sharesInner() const { return !shared.empty(); }
   StepRange emitRange();
-  mlir::Value getRight(tile::DotOp dot) const;
+  void findRights();
   void beginInner(tile::DotOp dot);
   void loadNumbersOfRows();
   mlir::Value emitInner(tile::DotOp dot);
-  void beginStep(mlir::Value newNumber);
+  mlir::BlockArgument findFirstNumber() const;
+  void awaitStep(mlir::Value newNumber);
+  void beginStep();
   mlir::Value beginProduct(tile::DotOp dot, mlir::Value left, mlir::Value sum);
-  llvm::SmallVector<mlir::Value> beginProducts(mlir::Value last,
-                                               mlir::ValueRange before,
+  void awaitProducts(mlir::Value last);
+  llvm::SmallVector<mlir::Value> beginProducts(mlir::ValueRange before,
                                                mlir::ValueRange factors);
   void waitForProducts(llvm::ArrayRef<mlir::Value> products,
                        llvm::MutableArrayRef<mlir::Value> totals);
@@ -106,6 +108,8 @@ private:
   /// The right factors of products that inner products copy as well, and the
   /// factors of these.
   llvm::SmallDenseMap<unsigned, unsigned> shared;
+  /// The tiles of right factors that products which begin now read.
+  llvm::SmallDenseMap<mlir::Operation *, mlir::Value> rights;
   /// What is copied once for a tile; what inner products need of a step, and
   /// what only the others do.
   BoxStages whole, inner;

@@ -111,7 +111,8 @@ func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512
 // stages of their own. Three warpgroups
 // have 64 rows each. Behind the first step, inner products run ahead of the
 // products of the step before, which are there once the powers are, and ahead of
-// their rounding. Those of the last step stand behind the loop.
+// their rounding. Those of the last step stand behind the loop. A warpgroup has
+// waited for what both kinds of products read when its turn comes.
 // CHECK-LABEL: tile.program @attention_kernel(
 // CHECK-SAME:      schedule = #tile.matmul<rows = 192, columns = 64, depth = 128, threads = 512, vector = 2, stages = 2, roles = 2, cluster = 1>
 // CHECK:         %[[Q:.*]] = tile.buffer {offset = 0 : i64} : memref<2x192x64xbf16
@@ -129,23 +130,24 @@ func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512
 // CHECK:             %[[FIRST:.*]] = math.exp2 {{.*}} : tensor<192x128xf32
 // CHECK:             %[[FACTOR:.*]] = arith.truncf %[[FIRST]]
 // CHECK:           %[[SUMS:.*]]:5 = scf.for {{.*}} = %[[FACTOR]]
-// CHECK:             tile.take_turn
-// CHECK:             %[[KEYS:.*]] = tile.await {{.*}} of %[[K]]
-// CHECK:             %[[S:.*]] = tile.dot %[[ROWS]], %[[KEYS]] contract [1, 1]
 // CHECK:             %[[VALUES:.*]] = tile.await {{.*}} of %[[V]]
+// CHECK:             %[[KEYS:.*]] = tile.await {{.*}} of %[[K]]
+// CHECK:             tile.take_turn
+// CHECK:             %[[S:.*]] = tile.dot %[[ROWS]], %[[KEYS]] contract [1, 1]
 // CHECK:             %[[O:.*]] = tile.dot %{{.*}}, %[[VALUES]], %{{.*}} contract [1, 0]
 // CHECK:             tile.pass_turn
 // CHECK:             tile.wait_dots 1 of %[[S]]
 // CHECK:             tile.arrive
 // CHECK:             tile.reduce max
 // CHECK:             %[[P:.*]] = math.exp2 {{.*}} : tensor<192x128xf32
-// CHECK:             %[[TOTAL:.*]] = arith.addf {{.*}} : tensor<192x1xf32
+// CHECK:             %[[TOTAL:.*]] = arith.addf {{.*}} : tensor<192x8xf32
 // CHECK:             %[[READY:.*]]:4 = tile.wait_dots 0 of %[[O]] after %[[P]], %{{.*}}, %[[TOTAL]]
 // CHECK:             arith.mulf %[[READY]]#0
 // CHECK:             arith.truncf %[[READY]]#1
 // CHECK:             tile.arrive
 // CHECK:           %[[VALUES:.*]] = tile.await {{.*}} of %[[V]]
 // CHECK:           tile.dot %[[SUMS]]#3, %[[VALUES]], %{{.*}} contract [1, 0]
+// CHECK:           tile.reduce add %[[SUMS]]#1
 // CHECK:           tile.store_box
 func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tensor<?x?x64xbf16>) -> tensor<?x?x64xbf16> {
   %s = tile.dot %q, %k contract [1, 1] : tensor<?x?x64xbf16>, tensor<?x?x64xbf16> -> tensor<?x?x?xf32>
@@ -186,13 +188,14 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // CHECK:         }, {
 // CHECK:           %[[ROWS:.*]]:2 = tile.await {{.*}} of %[[K]], %[[V]]
 // CHECK:           scf.for {{.*}} -> (tensor<128x64xf32, {{.*}}>, tensor<128x64xf32, {{.*}}>, tensor<128x64xbf16, {{.*}}>, tensor<128x64xbf16, {{.*}}>, index)
+// CHECK:             %[[LAST:.*]]:2 = tile.await {{.*}} of %[[Q]], %[[DY]]
 // CHECK:             %[[STEP:.*]]:2 = tile.await {{.*}} of %[[Q]], %[[DY]]
+// CHECK:             tile.take_numbers {{.*}} -> tensor<1x64xf32
+// CHECK:             tile.take_turn
 // CHECK:             %[[S:.*]] = tile.dot %[[ROWS]]#0, %[[STEP]]#0 contract [1, 1] {{.*}} -> !tile.pending<tensor<128x64xf32
 // CHECK:             %[[DP:.*]] = tile.dot %[[ROWS]]#1, %[[STEP]]#1 contract [1, 1]
-// CHECK:             %[[LAST:.*]]:2 = tile.await {{.*}} of %[[Q]], %[[DY]]
 // CHECK:             %[[DV:.*]] = tile.dot %{{.*}}, %[[LAST]]#1, %{{.*}} contract [1, 0]
 // CHECK:             %[[DK:.*]] = tile.dot %{{.*}}, %[[LAST]]#0, %{{.*}} contract [1, 0]
-// CHECK:             tile.take_numbers {{.*}} -> tensor<1x64xf32
 // CHECK:             tile.wait_dots 3 of %[[S]]
 // CHECK:             math.exp2
 // CHECK:             tile.wait_dots 1 of %[[DV]] after

@@ -18,12 +18,12 @@
 // CHECK:           tile.take_numbers %[[NUMBERS]]
 // CHECK:           tile.arrive at %[[EMPTY]][%{{.*}}] warps
 // CHECK:           scf.for
+// CHECK:             tile.await %[[FULL]]
+// CHECK:             tile.take_numbers %[[NUMBERS]]
 // CHECK:             tile.take_turn
 // CHECK:             %[[S:.*]] = tile.dot {{.*}} -> !tile.pending<tensor<128x64xf32
 // CHECK:             %[[DP:.*]] = tile.dot {{.*}} -> !tile.pending<tensor<128x64xf32
 // CHECK:             tile.pass_turn
-// CHECK:             tile.await %[[FULL]]
-// CHECK:             tile.take_numbers %[[NUMBERS]]
 // CHECK:             tile.wait_dots 3 of %[[S]]
 // CHECK:             %[[P:.*]] = arith.truncf
 // CHECK:             scf.if
