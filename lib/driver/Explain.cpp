@@ -52,7 +52,7 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
   // Only these go through rows, in sweeps.
   auto schedule = dyn_cast_or_null<tile::RowsAttr>(kernel.getScheduleAttr());
   if (schedule) {
-    KernelShape shape = KernelShape::get(kernel);
+    const KernelShape shape(kernel, KernelSpace(kernel));
     if (isLoop(ScheduleFields(schedule), shape))
       cost.sweeps = schedule.getThreads() > 1 ? shape.numSweeps
                                               : shape.reductionDepth + 1;

@@ -51,11 +51,11 @@ getFactors(const ProgramFrame &frame, ArrayRef<tile::DotOp> dots, bool ofRows) {
 /// Finds which right factors have the boxes of streamed factors of
 /// `innerDots`, and these. A pinned schedule may have more columns.
 static llvm::SmallDenseMap<unsigned, unsigned>
-findShared(const ProgramFrame &frame, ArrayRef<tile::DotOp> innerDots) {
+findShared(const ProgramFrame &frame, const MatmulShape &shape,
+           ArrayRef<tile::DotOp> innerDots) {
   ArrayRef<Operand> operands = frame.operands.getAll();
   llvm::SmallDenseMap<unsigned, unsigned> shared;
-  if (!MatmulFields(frame.schedule)
-           .sharesStages(MatmulShape::get(frame.kernel)))
+  if (!MatmulFields(frame.schedule).sharesStages(shape))
     return shared;
   for (tile::DotOp dot : frame.space.getDots()) {
     if (!mayShareStages(dot, frame.space))
@@ -80,10 +80,14 @@ static SmallVector<unsigned> getNumbers(const ProgramFrame &frame) {
 }
 
 StreamPipeline::StreamPipeline(ProgramFrame &frame)
+    : StreamPipeline(frame, MatmulShape(frame.kernel, frame.space)) {}
+
+StreamPipeline::StreamPipeline(ProgramFrame &frame, const MatmulShape &shape)
     : frame(frame), builder(frame.builder), following(frame.getBody()),
-      innerDots(getInnerDots(frame)), shared(findShared(frame, innerDots)),
+      innerDots(getInnerDots(frame)),
+      shared(findShared(frame, shape, innerDots)),
       whole(frame, getFactors(frame, innerDots, /*ofRows=*/true),
-            getWholeStages(MatmulShape::get(frame.kernel)),
+            getWholeStages(shape),
             /*rank=*/Value(), /*offset=*/0),
       inner(frame, getFactors(frame, innerDots, /*ofRows=*/false),
             frame.schedule.getStages(), /*rank=*/Value(), whole.getBytes()),

@@ -39,6 +39,8 @@
 
 namespace bastile {
 
+struct MatmulShape;
+
 class StreamPipeline : public TilePipeline {
 public:
   /// Creates the stages ahead of the roles.
@@ -59,6 +61,8 @@ public:
   bool isUneven() const override { return longest != Longest::None; }
 
 private:
+  StreamPipeline(ProgramFrame &frame, const MatmulShape &shape);
+
   /// The rows of which a mask leaves most of k.
   enum class Longest { None, First, Last };
 

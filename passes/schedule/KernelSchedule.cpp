@@ -58,7 +58,8 @@ std::string bastile::printFields(tile::ScheduleInterface schedule) {
 }
 
 ScheduleProbe::ScheduleProbe(tile::KernelOp kernel, const Target &target)
-    : kernel(kernel.clone()), target(target) {}
+    : kernel(kernel.clone()), target(target),
+      analyses(this->kernel, /*passInstrumentor=*/nullptr) {}
 
 ScheduleProbe::~ScheduleProbe() { kernel->erase(); }
 
@@ -67,7 +68,7 @@ ScheduleProbe::complete(KernelScheduleInterface schedule) {
   // The rejection of a schedule is an answer here, not an error.
   ScopedDiagnosticHandler silence(kernel.getContext(),
                                   [](Diagnostic &) { return success(); });
-  if (failed(schedule.assign(kernel, /*isOwn=*/false, target)))
+  if (failed(schedule.assign(kernel, /*isOwn=*/false, target, analyses)))
     return nullptr;
   return *kernel.getSchedule();
 }

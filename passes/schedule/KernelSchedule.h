@@ -9,6 +9,7 @@
 
 #include "bastile/Target.h"
 #include "dialect/Tile.h"
+#include "mlir/Pass/AnalysisManager.h"
 
 namespace bastile {
 
@@ -65,9 +66,17 @@ public:
   /// The complete schedule that follows from `schedule`; null if there is none.
   tile::ScheduleInterface complete(KernelScheduleInterface schedule);
 
+  /// An analysis of the kernel.
+  template <typename T>
+  const T &getAnalysis() {
+    mlir::AnalysisManager manager = analyses;
+    return manager.getAnalysis<T, tile::KernelOp>();
+  }
+
 private:
   tile::KernelOp kernel;
   const Target &target;
+  mlir::ModuleAnalysisManager analyses;
 };
 
 } // namespace bastile

@@ -15,7 +15,9 @@ def KernelScheduleInterface : AttrInterface<"KernelScheduleInterface"> {
     A kind of schedule that kernels have, with what belongs to this kind alone:
     how fields that are left out are chosen, which schedules a target can run,
     and which others are worth timing. The attributes of the dialect get it from
-    this room (`registerKernelSchedules`), since kernels are described here.
+    this room (`registerKernelSchedules`), since kernels are described here. What
+    they have to know of a kernel, such as its `KernelShape`, are analyses of the
+    kernel, which `analyses` has or finds.
   }];
   let methods = [
     InterfaceMethod<[{
@@ -26,14 +28,16 @@ def KernelScheduleInterface : AttrInterface<"KernelScheduleInterface"> {
       }],
       "::llvm::LogicalResult", "assign",
       (ins "::bastile::tile::KernelOp":$kernel, "bool":$isOwn,
-           "const ::bastile::Target &":$target)>,
+           "const ::bastile::Target &":$target,
+           "::mlir::AnalysisManager":$analyses)>,
     InterfaceMethod<[{
         Whether `target` can run `kernel` by this schedule, which is complete; if
         not, a diagnostic says why.
       }],
       "::llvm::LogicalResult", "verifyFor",
       (ins "::bastile::tile::KernelOp":$kernel,
-           "const ::bastile::Target &":$target)>,
+           "const ::bastile::Target &":$target,
+           "::mlir::AnalysisManager":$analyses)>,
     InterfaceMethod<[{
         The schedules of this kind that are worth timing for `kernel`: the
         neighbours of what the heuristic chooses.

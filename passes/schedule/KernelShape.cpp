@@ -238,78 +238,73 @@ static int64_t countHostOps(Operation *op) {
   return isFunction || isa<arith::RemFOp>(op) ? 64 : 1;
 }
 
-KernelShape KernelShape::get(tile::KernelOp kernel, const KernelSpace &space) {
-  KernelShape shape;
+KernelShape::KernelShape(tile::KernelOp kernel, const KernelSpace &space) {
   DenseMap<Value, int64_t> depths;
   auto visitValue = [&](Value value) {
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
     if (tensor && tensor.getRank() >= 2)
-      shape.leading = tensor.getRank() - 1;
-    shape.reductionDepth =
-        std::max(shape.reductionDepth, getReductionDepth(value, depths));
-    shape.usesFloat64 |= getElementTypeOrSelf(value.getType()).isF64();
+      leading = tensor.getRank() - 1;
+    reductionDepth = std::max(reductionDepth, getReductionDepth(value, depths));
+    usesFloat64 |= getElementTypeOrSelf(value.getType()).isF64();
   };
   for (BlockArgument argument : kernel.getArguments()) {
     visitValue(argument);
-    shape.hasFactor |= bool(kernel.getArgAttr(
-        argument.getArgNumber(), tile::TileDialect::kFactorAttrName));
+    hasFactor |= bool(kernel.getArgAttr(argument.getArgNumber(),
+                                        tile::TileDialect::kFactorAttrName));
   }
   for (Operation &op : kernel.getBody().front()) {
     if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op)) {
-      shape.hasPartialRows |= reduce.getPartial();
-      shape.numCombinedRows += !reduce.getPartial();
-      shape.numLongPartialRows +=
-          reduce.getPartial() &&
-          reduce.getInput().getType().getShape().back() > 1;
+      hasPartialRows |= reduce.getPartial();
+      numCombinedRows += !reduce.getPartial();
+      numLongPartialRows += reduce.getPartial() &&
+                            reduce.getInput().getType().getShape().back() > 1;
       // The result has the rank of partial results, which are one row a
       // program.
       if (reduce.getPartial())
         continue;
       if (reduce.keepsRows()) {
-        shape.combinedDimensions = reduce.getCombinedDimensions();
-        shape.keptRows =
+        combinedDimensions = reduce.getCombinedDimensions();
+        keptRows =
             SmallVector<Attribute>(space.getProjection(reduce).drop_back());
       }
     }
     if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
-      shape.band = reduce.getBand();
+      band = reduce.getBand();
     for (Value result : op.getResults())
       visitValue(result);
-    shape.numReductions += isRowReduction(&op);
-    ++shape.numOps;
-    shape.numHostOps += countHostOps(&op);
+    numReductions += isRowReduction(&op);
+    ++numOps;
+    numHostOps += countHostOps(&op);
   }
   if (const tile::SpaceDimension *columns = space.getColumns())
-    shape.rowLength = columns->size;
+    rowLength = columns->size;
   for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
     if (reduce.isOfGroups())
-      shape.reducedGroups.push_back(space.getGroup(reduce));
-  shape.groups = space.getGroups();
+      reducedGroups.push_back(space.getGroup(reduce));
+  groups = space.getGroups();
 
-  if (shape.numReductions > 0) {
-    shape.following = findFollowingSums(kernel, space);
-    Sweeps sweeps(kernel, space, shape.following);
-    shape.numSweeps = sweeps.getCount();
-    shape.rereadBytes = sweeps.getRereadBytes();
-    shape.startsWithShared = sweeps.startsWithShared();
-    shape.keptBytes = getKeptBytes(kernel, space);
+  if (numReductions > 0) {
+    following = findFollowingSums(kernel, space);
+    Sweeps sweeps(kernel, space, following);
+    numSweeps = sweeps.getCount();
+    rereadBytes = sweeps.getRereadBytes();
+    startsWithShared = sweeps.startsWithShared();
+    keptBytes = getKeptBytes(kernel, space);
   }
-  shape.numLiveValues = countLiveValues(kernel, space);
+  numLiveValues = countLiveValues(kernel, space);
   for (BlockArgument argument : kernel.getArguments())
-    (isRowTensor(argument) ? shape.loadedBytes : shape.sharedBytes) +=
-        getRowBytes(cast<RankedTensorType>(argument.getType())) /
-        shape.rowLength;
+    (isRowTensor(argument) ? loadedBytes : sharedBytes) +=
+        getRowBytes(cast<RankedTensorType>(argument.getType())) / rowLength;
   auto visitOperand = [&](Value value) {
     if (space.isWhole(value))
-      shape.minElementBytes =
-          std::min(shape.minElementBytes,
+      minElementBytes =
+          std::min(minElementBytes,
                    getElementBytes(cast<RankedTensorType>(value.getType())));
   };
   llvm::for_each(kernel.getArguments(), visitOperand);
   llvm::for_each(kernel.getBody().front().getTerminator()->getOperands(),
                  visitOperand);
-  shape.isAlongRows = ::bastile::isAlongRows(kernel, space, shape);
-  return shape;
+  isAlongRows = ::bastile::isAlongRows(kernel, space, *this);
 }
 
 bool KernelShape::allowsMisalignment(int64_t vector) const {

@@ -8,13 +8,20 @@
 #define BASTILE_PASSES_SCHEDULE_KERNELSHAPE_H
 
 #include "dialect/KernelSpace.h"
+#include "mlir/Pass/AnalysisManager.h"
 #include "passes/analysis/FollowingSums.h"
 
 namespace bastile {
 
-/// What the `schedule` pass knows of a kernel on whole tensors: the rows that
-/// its programs go through, and what is computed on them.
+/// What schedules are chosen by, of a kernel on whole tensors: the rows that
+/// its programs go through, and what is computed on them. As an analysis of the
+/// kernel it is found once, by the first pass that asks.
 struct KernelShape {
+  KernelShape(tile::KernelOp kernel, const KernelSpace &space);
+  KernelShape(tile::KernelOp kernel, mlir::AnalysisManager &analyses)
+      : KernelShape(kernel,
+                    analyses.getAnalysis<KernelSpace, tile::KernelOp>()) {}
+
   /// How many columns the kernel has, those of its space; 1 for none.
   int64_t rowLength = 1;
   /// Leading dimensions of the row tensors; 0 where the kernel has row vectors
@@ -78,11 +85,6 @@ struct KernelShape {
   /// The fewest columns that hold a whole number of groups of each size; 1
   /// where there are no groups. They divide the row.
   int64_t getGroupColumns() const;
-
-  static KernelShape get(tile::KernelOp kernel, const KernelSpace &space);
-  static KernelShape get(tile::KernelOp kernel) {
-    return get(kernel, KernelSpace(kernel));
-  }
 
   /// The largest power of two of elements, up to `bytes` of the narrowest
   /// type, that divides the row and its groups.

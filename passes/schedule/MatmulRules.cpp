@@ -289,8 +289,9 @@ struct MatmulSchedule
     : public KernelScheduleInterface::ExternalModel<MatmulSchedule,
                                                     tile::MatmulAttr> {
   LogicalResult assign(Attribute schedule, tile::KernelOp kernel,
-                       bool /*isOwn*/, const Target &target) const {
-    const MatmulShape shape = MatmulShape::get(kernel);
+                       bool /*isOwn*/, const Target &target,
+                       AnalysisManager analyses) const {
+    const auto &shape = analyses.getAnalysis<MatmulShape, tile::KernelOp>();
     const MatmulFields pinned(cast<tile::MatmulAttr>(schedule));
     const bool isPinned =
         schedule != Attribute(MatmulFields().getAttr(kernel.getContext()));
@@ -299,7 +300,7 @@ struct MatmulSchedule
              << "float64 is computed on the host only, not on " << target.name;
     tile::MatmulAttr complete =
         completeMatmul(pinned, shape, target).getAttr(kernel.getContext());
-    if (failed(verifyFor(complete, kernel, target)))
+    if (failed(verifyFor(complete, kernel, target, analyses)))
       return failure();
     kernel.setScheduleAttr(complete);
     kernel.removeUnalignedScheduleAttr();
@@ -319,13 +320,15 @@ struct MatmulSchedule
   }
 
   LogicalResult verifyFor(Attribute schedule, tile::KernelOp kernel,
-                          const Target &target) const {
+                          const Target &target,
+                          AnalysisManager analyses) const {
     auto error = [&]() -> InFlightDiagnostic {
       return kernel.emitError("schedule ")
              << schedule << " does not fit " << target.name << ": ";
     };
     return verifyMatmul(error, MatmulFields(cast<tile::MatmulAttr>(schedule)),
-                        MatmulShape::get(kernel), target);
+                        analyses.getAnalysis<MatmulShape, tile::KernelOp>(),
+                        target);
   }
 
   ScheduleCandidates getCandidates(Attribute /*schedule*/,

@@ -27,8 +27,12 @@ inline constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
 inline constexpr int64_t kMostSplit = 8;
 
 /// What the rules of a `#tile.matmul` know of a kernel over named dimensions.
+/// It is an analysis of the kernel.
 struct MatmulShape {
-  static MatmulShape get(tile::KernelOp kernel);
+  MatmulShape(tile::KernelOp kernel, const KernelSpace &space);
+  MatmulShape(tile::KernelOp kernel, mlir::AnalysisManager &analyses)
+      : MatmulShape(kernel,
+                    analyses.getAnalysis<KernelSpace, tile::KernelOp>()) {}
 
   /// The first product, null if the kernel only reduces, and how many there are
   /// of its shape.

@@ -17,9 +17,6 @@ static constexpr int64_t kMostBlocksPerMultiprocessor = 32;
 /// Seconds from a load to its data, on a busy GPU.
 static constexpr double kMemoryLatency = 700e-9;
 
-RowsModel::RowsModel(tile::KernelOp kernel, const Target &target)
-    : kernelShape(KernelShape::get(kernel)), target(target) {}
-
 double bastile::estimateRegisters(const ScheduleFields &fields,
                                   const KernelShape &shape) {
   // Addresses, sizes and statistics.

@@ -59,7 +59,8 @@ int64_t getAvailableRegisters(const ScheduleFields &fields);
 /// The speed of the schedules of a kernel on rows.
 class RowsModel {
 public:
-  RowsModel(tile::KernelOp kernel, const Target &target);
+  RowsModel(const KernelShape &shape, const Target &target)
+      : kernelShape(shape), target(target) {}
 
   const KernelShape &shape() const { return kernelShape; }
 
@@ -77,7 +78,7 @@ private:
   /// By Little's law, the bytes that keep the memory of a multiprocessor busy.
   double getBytesNeeded() const;
 
-  KernelShape kernelShape;
+  const KernelShape &kernelShape;
   const Target &target;
 };
 

@@ -37,9 +37,9 @@ struct RowsSchedule
     : public KernelScheduleInterface::ExternalModel<RowsSchedule,
                                                     tile::RowsAttr> {
   LogicalResult assign(Attribute schedule, tile::KernelOp kernel, bool isOwn,
-                       const Target &target) const {
+                       const Target &target, AnalysisManager analyses) const {
     MLIRContext *context = kernel.getContext();
-    const KernelShape shape = KernelShape::get(kernel);
+    const auto &shape = analyses.getAnalysis<KernelShape, tile::KernelOp>();
     if (!target.isHost() && shape.usesFloat64)
       return kernel.emitError()
              << "float64 is computed on the host only, not on " << target.name;
@@ -73,10 +73,11 @@ struct RowsSchedule
   }
 
   LogicalResult verifyFor(Attribute schedule, tile::KernelOp kernel,
-                          const Target &target) const {
-    return verifySchedule(kernel,
-                          ScheduleFields(cast<tile::RowsAttr>(schedule)),
-                          KernelShape::get(kernel), target);
+                          const Target &target,
+                          AnalysisManager analyses) const {
+    return verifySchedule(
+        kernel, ScheduleFields(cast<tile::RowsAttr>(schedule)),
+        analyses.getAnalysis<KernelShape, tile::KernelOp>(), target);
   }
 
   ScheduleCandidates getCandidates(Attribute /*schedule*/,

@@ -25,8 +25,8 @@ namespace {
 class Enumerator {
 public:
   Enumerator(tile::KernelOp kernel, const Target &target)
-      : context(kernel.getContext()), target(target), model(kernel, target),
-        probe(kernel, target) {}
+      : context(kernel.getContext()), target(target), probe(kernel, target),
+        model(probe.getAnalysis<KernelShape>(), target) {}
 
   /// The heuristic's choice, then the others, those expected to be fastest
   /// first.
@@ -57,8 +57,8 @@ private:
 
   MLIRContext *context;
   const Target &target;
-  RowsModel model;
   ScheduleProbe probe;
+  RowsModel model;
   llvm::SetVector<tile::RowsAttr> found;
 };
 

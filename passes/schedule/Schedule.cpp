@@ -13,6 +13,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/TargetLookup.h"
 #include "passes/schedule/KernelSchedule.h"
+#include "passes/schedule/KernelShape.h"
+#include "passes/schedule/MatmulRules.h"
 #include "passes/schedule/SchedulePins.h"
 
 namespace bastile {
@@ -39,9 +41,13 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     findAuxiliary();
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
       const bool isOwn(pins->getOwn(kernel.getSymName()));
-      if (failed(getPinned(kernel, *pins).assign(kernel, isOwn, *target)))
+      if (failed(getPinned(kernel, *pins)
+                     .assign(kernel, isOwn, *target,
+                             getAnalysisManager().nest(kernel))))
         return signalPassFailure();
     }
+    // Kernels have got schedules, and no other body or space.
+    markAnalysesPreserved<KernelSpace, KernelShape, MatmulShape>();
   }
 
   /// Whether `kernel` scales in place, by a factor that is mostly 1.
@@ -55,7 +61,7 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
 
   /// How long the rows are that `kernel` goes through; 0 if it has none, or
   /// finishes what others began.
-  static int64_t getRowLength(tile::KernelOp kernel) {
+  int64_t getRowLength(tile::KernelOp kernel) {
     Block &body = kernel.getBody().front();
     auto isOfRows = [](Operation &op) {
       return llvm::any_of(op.getResults(), isRowTensor);
@@ -67,7 +73,10 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
          llvm::none_of(body, isOfRows)) ||
         llvm::any_of(body.getOps<tile::ReduceRowsOp>(), combinesRows))
       return 0;
-    const tile::SpaceDimension *columns = KernelSpace(kernel).getColumns();
+    const tile::SpaceDimension *columns =
+        getAnalysisManager()
+            .getChildAnalysis<KernelSpace, tile::KernelOp>(kernel)
+            .getColumns();
     return columns ? columns->size : 1;
   }
 

@@ -41,43 +41,40 @@ static std::optional<int64_t> findMostShown(Block &body,
   return std::max<int64_t>(0, *behind + *ahead + 1);
 }
 
-MatmulShape MatmulShape::get(tile::KernelOp kernel) {
-  const KernelSpace space(kernel);
-  MatmulShape shape;
-  shape.dot = space.getDot();
-  shape.numDots = static_cast<int64_t>(space.getDots().size());
-  shape.isStreaming = space.hasComputedLeft();
-  shape.isTransposed = space.isTransposed();
-  if (shape.isStreaming)
-    shape.columns = shape.dot.getSumType().getShape().back();
-  shape.numShared = llvm::count_if(space.getDots(), [&](tile::DotOp dot) {
+MatmulShape::MatmulShape(tile::KernelOp kernel, const KernelSpace &space) {
+  dot = space.getDot();
+  numDots = static_cast<int64_t>(space.getDots().size());
+  isStreaming = space.hasComputedLeft();
+  isTransposed = space.isTransposed();
+  if (isStreaming)
+    columns = dot.getSumType().getShape().back();
+  numShared = llvm::count_if(space.getDots(), [&](tile::DotOp dot) {
     return mayShareStages(dot, space);
   });
-  shape.numNumbers = static_cast<int64_t>(
+  numNumbers = static_cast<int64_t>(
       getStreamedNumbers(kernel.getBody().front(), space).size());
-  shape.mayHaveRoles = fitsRoles(kernel, space);
+  mayHaveRoles = fitsRoles(kernel, space);
   constexpr int64_t rowBytes = 32;
   if (llvm::any_of(kernel.getResultTypes(), [](Type type) {
         return isSmallFloat(getElementTypeOrSelf(type));
       }))
-    shape.leastPart = rowBytes;
-  if (shape.isStreaming && !shape.isTransposed)
-    shape.mostShown = findMostShown(kernel.getBody().front(), space);
+    leastPart = rowBytes;
+  if (isStreaming && !isTransposed)
+    mostShown = findMostShown(kernel.getBody().front(), space);
   for (Operation &op : kernel.getBody().front()) {
     for (Type type : op.getResultTypes())
-      shape.usesFloat64 |= getElementTypeOrSelf(type).isF64();
-    auto dot = dyn_cast<tile::DotOp>(op);
-    shape.numStreamed +=
-        op.getNumResults() == 1 && !dot && space.isStreamed(op.getResult(0));
-    if (!dot || !space.isInner(dot))
+      usesFloat64 |= getElementTypeOrSelf(type).isF64();
+    auto product = dyn_cast<tile::DotOp>(op);
+    numStreamed += op.getNumResults() == 1 && !product &&
+                   space.isStreamed(op.getResult(0));
+    if (!product || !space.isInner(product))
       continue;
-    ++shape.numInner;
+    ++numInner;
     for (unsigned index : {0, 1})
-      shape.whole = std::max(
-          shape.whole, cast<RankedTensorType>(dot.getOperand(index).getType())
-                           .getDimSize(dot.getContractedDimension(index)));
+      whole = std::max(
+          whole, cast<RankedTensorType>(product.getOperand(index).getType())
+                     .getDimSize(product.getContractedDimension(index)));
   }
-  return shape;
 }
 
 //===----------------------------------------------------------------------===//

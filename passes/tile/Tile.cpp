@@ -50,22 +50,23 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
   }
 
   /// Replaces the kernel that `launch` runs by its programs.
-  static LogicalResult tileKernel(tile::LaunchOp launch, SymbolTable &symbols,
-                                  const Target &target) {
+  LogicalResult tileKernel(tile::LaunchOp launch, SymbolTable &symbols,
+                           const Target &target) {
     auto kernel = symbols.lookup<tile::KernelOp>(
         cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
     if (!kernel)
       return success();
     if (failed(verifyIsScheduled(kernel)))
       return failure();
+    AnalysisManager analyses = getAnalysisManager().nest(kernel);
     for (tile::ScheduleInterface schedule : getSchedules(kernel))
-      if (failed(cast<KernelScheduleInterface>(schedule).verifyFor(kernel,
-                                                                   target)))
+      if (failed(cast<KernelScheduleInterface>(schedule).verifyFor(
+              kernel, target, analyses)))
         return failure();
     if (isOverDimensions(kernel))
       return tileProduct(launch, kernel, symbols, target);
-    const KernelSpace space(kernel);
-    const KernelShape shape = KernelShape::get(kernel, space);
+    const auto &space = analyses.getAnalysis<KernelSpace, tile::KernelOp>();
+    const auto &shape = analyses.getAnalysis<KernelShape, tile::KernelOp>();
     SmallVector<tile::ProgramOp> programs;
     for (TileVariant &variant : getVariants(kernel, shape, target.isHost())) {
       if (!target.isHost())
