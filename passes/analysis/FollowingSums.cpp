@@ -28,7 +28,12 @@ static bool sumsTerms(Operation *op) {
   return multipliesComputed(op) && cast<tile::DotOp>(op).getContract()[0] == 1;
 }
 
-int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
+ReductionDepths::ReductionDepths()
+    : ReductionDepths([](Operation *op) {
+        return isRowReduction(op) || multipliesComputed(op);
+      }) {}
+
+int64_t ReductionDepths::get(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return 0;
@@ -37,8 +42,8 @@ int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
     return it->second;
   int64_t depth = 0;
   for (Value operand : getValueOperands(op))
-    depth = std::max(depth, getReductionDepth(operand, depths));
-  depth += isRowReduction(op) || multipliesComputed(op);
+    depth = std::max(depth, get(operand));
+  depth += isReduction(op);
   depths[value] = depth;
   return depth;
 }
@@ -80,7 +85,7 @@ namespace {
 /// Finds out whether one sum follows a maximum.
 class TermFinder {
 public:
-  TermFinder(const FollowingSums &earlier, DenseMap<Value, int64_t> &depths)
+  TermFinder(const FollowingSums &earlier, ReductionDepths &depths)
       : earlier(earlier), depths(depths) {}
 
   std::optional<FollowingSum> find(Operation *op) {
@@ -96,7 +101,7 @@ public:
   }
 
 private:
-  int64_t getDepth(Value value) { return getReductionDepth(value, depths); }
+  int64_t getDepth(Value value) { return depths.get(value); }
 
   bool visit(Value term);
   bool visitPower(math::ExpOp exp);
@@ -113,7 +118,7 @@ private:
 
   /// The sums that stand before this one, and what values wait for.
   const FollowingSums &earlier;
-  DenseMap<Value, int64_t> &depths;
+  ReductionDepths &depths;
 
   FollowingSum sum;
   /// Numbers and conditions that must not wait for the maximum.
@@ -387,10 +392,10 @@ bool TermFinder::isInTime() {
 }
 
 FollowingSums::FollowingSums(Block &block) {
-  DenseMap<Value, int64_t> depths;
+  ReductionDepths depths;
   for (Operation &op : block.without_terminator())
     if (auto sum = TermFinder(*this, depths).find(&op)) {
-      depths[op.getResult(0)] = getReductionDepth(sum->maximum, depths);
+      depths.follow(&op, sum->maximum);
       sums.insert({&op, std::move(*sum)});
     }
 }
@@ -404,9 +409,11 @@ void FollowingSums::keepPlain() {
   sums.remove_if([](const auto &entry) { return !entry.second.isPlain; });
 }
 
-void FollowingSums::noteDepths(DenseMap<Value, int64_t> &depths) const {
+ReductionDepths FollowingSums::getDepths() const {
+  ReductionDepths depths;
   for (const auto &[reduce, sum] : sums)
-    depths[reduce->getResult(0)] = getReductionDepth(sum.maximum, depths);
+    depths.follow(reduce, sum.maximum);
+  return depths;
 }
 
 } // namespace bastile

@@ -87,6 +87,33 @@ struct FollowingSum {
   }
 };
 
+/// How many reductions each value of a kernel on tensors waits for. Where loops
+/// sweep rows, a reduction at a time, that is the first sweep that can compute
+/// the value, counted from 0.
+class ReductionDepths {
+public:
+  /// Counts reductions of rows, products of computed factors among them.
+  ReductionDepths();
+  /// Counts ops of which `isReduction` is true.
+  explicit ReductionDepths(bool (*isReduction)(mlir::Operation *))
+      : isReduction(isReduction) {}
+
+  int64_t get(mlir::Value value);
+  /// The sweep that computes `reduction`.
+  int64_t getSweep(mlir::Operation *reduction) {
+    return get(reduction->getResult(0)) - 1;
+  }
+
+  /// Has `sum` wait for no more reductions than `maximum`, which it follows.
+  void follow(mlir::Operation *sum, mlir::Value maximum) {
+    depths[sum->getResult(0)] = get(maximum);
+  }
+
+private:
+  bool (*isReduction)(mlir::Operation *);
+  llvm::DenseMap<mlir::Value, int64_t> depths;
+};
+
 /// The sums among ops on tensors, reductions and products, that follow a
 /// maximum.
 class FollowingSums {
@@ -103,9 +130,9 @@ public:
   /// Leaves out all sums but those of exp(x - max(x)).
   void keepPlain();
 
-  /// Notes in `depths` that a sum that follows a maximum needs no more
-  /// reductions than the maximum. Call it before any other use of `depths`.
-  void noteDepths(llvm::DenseMap<mlir::Value, int64_t> &depths) const;
+  /// The depths of values where these sums wait for no more reductions than
+  /// the maximum that each of them follows.
+  ReductionDepths getDepths() const;
 
 private:
   llvm::MapVector<mlir::Operation *, FollowingSum> sums;
@@ -114,12 +141,6 @@ private:
 /// The maximum that `sum` subtracts from its row, if it adds up exp(x - max(x))
 /// and nothing else.
 tile::ReduceOp getSubtractedMaximum(tile::ReduceOp sum);
-
-/// The number of reductions of rows that `value` of a kernel on tensors waits
-/// for, products of computed factors among them. `depths` remembers what was
-/// found.
-int64_t getReductionDepth(mlir::Value value,
-                          llvm::DenseMap<mlir::Value, int64_t> &depths);
 
 } // namespace bastile
 

@@ -31,10 +31,9 @@ class ProgramBuilder {
 public:
   ProgramBuilder(tile::KernelOp kernel, tile::MatmulAttr schedule, bool onHost)
       : frame(kernel, schedule, onHost), space(frame.space),
-        following(frame.getBody()), builder(frame.builder),
-        operands(frame.operands), emitter(frame.emitter) {
-    following.noteDepths(depths);
-  }
+        following(frame.getBody()), depths(following.getDepths()),
+        builder(frame.builder), operands(frame.operands),
+        emitter(frame.emitter) {}
 
   tile::ProgramOp build(StringRef name);
 
@@ -52,11 +51,10 @@ private:
   ProgramFrame frame;
   const KernelSpace &space;
   const FollowingSums following;
+  ReductionDepths depths;
   ImplicitLocOpBuilder &builder;
   const ProgramOperands &operands;
   SpaceEmitter &emitter;
-  /// The reductions that values wait for.
-  DenseMap<Value, int64_t> depths;
   /// The first byte of shared memory that stores of results may use.
   int64_t freeShared = 0;
 };
@@ -89,7 +87,7 @@ int64_t ProgramBuilder::getSweep(Operation *op) {
   if (auto dot = dyn_cast<tile::DotOp>(op);
       dot && !KernelSpace::isLeftComputed(dot))
     return 0;
-  return getReductionDepth(op->getResult(0), depths) - 1;
+  return depths.getSweep(op);
 }
 
 /// The streamed ops that `values` are computed of in a loop.
@@ -153,7 +151,7 @@ void ProgramBuilder::buildSweep(int64_t sweep) {
   }
   for (auto [index, value] :
        llvm::enumerate(frame.getBody().getTerminator()->getOperands()))
-    if (space.isStreamed(value) && getReductionDepth(value, depths) == sweep)
+    if (space.isStreamed(value) && depths.get(value) == sweep)
       stored.push_back({index, value});
   if (sums.getOps().empty() && stored.empty())
     return;
@@ -214,7 +212,7 @@ tile::ProgramOp ProgramBuilder::build(StringRef name) {
       last = std::max(last, getSweep(&op));
   for (Value value : frame.getBody().getTerminator()->getOperands())
     if (space.isStreamed(value))
-      last = std::max(last, getReductionDepth(value, depths));
+      last = std::max(last, depths.get(value));
   for (int64_t sweep = 0; sweep <= last; ++sweep)
     buildSweep(sweep);
   Epilogue(frame, freeShared, [&](unsigned result, Value tile) {

@@ -28,9 +28,8 @@ class Sweeps {
 public:
   Sweeps(tile::KernelOp kernel, const KernelSpace &space,
          const FollowingSums &following)
-      : space(space), following(following) {
+      : space(space), depths(following.getDepths()) {
     Block &body = kernel.getBody().front();
-    following.noteDepths(depths);
     for (Operation &op : body)
       visit(&op);
     // A result that takes the memory of an operand is stored in the last sweep.
@@ -60,16 +59,12 @@ public:
 
 private:
   void visit(Operation *op) {
-    if (isRowReduction(op)) {
-      auto reduce = cast<tile::ReduceOp>(op);
-      const FollowingSum *sum = following.lookup(reduce);
-      Value input = sum ? sum->exponent : Value(reduce.getInput());
-      return read(reduce.getInput(), getReductionDepth(input, depths));
-    }
+    if (isRowReduction(op))
+      return read(cast<tile::ReduceOp>(op).getInput(), depths.getSweep(op));
     if (!isa<tile::ReturnOp, tile::ReduceRowsOp>(op))
       return;
     for (Value value : op->getOperands())
-      read(value, getReductionDepth(value, depths));
+      read(value, depths.get(value));
   }
 
   /// Notes what sweep number `sweep` reads to compute `value`, statistics
@@ -91,9 +86,8 @@ private:
   }
 
   const KernelSpace &space;
-  const FollowingSums &following;
   int64_t last = 0;
-  DenseMap<Value, int64_t> depths;
+  ReductionDepths depths;
   DenseSet<std::pair<Value, int64_t>> visited;
   llvm::MapVector<BlockArgument, llvm::SmallSet<int64_t, 4>> readers;
 };
@@ -157,7 +151,7 @@ static bool isAlongRows(tile::KernelOp kernel, const KernelSpace &space,
 /// not wait for the reduction but are needed together with values that do. A
 /// number that is widened after it is loaded is kept narrow.
 static int64_t getKeptBytes(tile::KernelOp kernel, const KernelSpace &space) {
-  DenseMap<Value, int64_t> depths;
+  ReductionDepths depths;
   DenseSet<Value> kept;
   int64_t bytes = 0;
   auto keep = [&](Value value) {
@@ -173,10 +167,10 @@ static int64_t getKeptBytes(tile::KernelOp kernel, const KernelSpace &space) {
     if (op.getNumResults() != 1 || isRowReduction(&op) ||
         isa<tile::ReduceRowsOp>(op))
       continue;
-    int64_t depth = getReductionDepth(op.getResult(0), depths);
+    int64_t depth = depths.get(op.getResult(0));
     for (Value operand : getValueOperands(&op))
       if (isa<RankedTensorType>(operand.getType()) &&
-          getReductionDepth(operand, depths) < depth)
+          depths.get(operand) < depth)
         keep(operand);
   }
   return bytes;
@@ -239,12 +233,12 @@ static int64_t countHostOps(Operation *op) {
 }
 
 KernelShape::KernelShape(tile::KernelOp kernel, const KernelSpace &space) {
-  DenseMap<Value, int64_t> depths;
+  ReductionDepths depths;
   auto visitValue = [&](Value value) {
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
     if (tensor && tensor.getRank() >= 2)
       leading = tensor.getRank() - 1;
-    reductionDepth = std::max(reductionDepth, getReductionDepth(value, depths));
+    reductionDepth = std::max(reductionDepth, depths.get(value));
     usesFloat64 |= getElementTypeOrSelf(value.getType()).isF64();
   };
   for (BlockArgument argument : kernel.getArguments()) {

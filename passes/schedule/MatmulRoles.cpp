@@ -92,9 +92,7 @@ bool bastile::fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
     if (space.hasComputedLeft() && isInner == isComputed)
       return false;
   }
-  const FollowingSums following(body);
-  DenseMap<Value, int64_t> depths;
-  following.noteDepths(depths);
+  ReductionDepths depths = FollowingSums(body).getDepths();
   for (Operation &op : body.without_terminator()) {
     if (isa<tile::DotOp>(op))
       continue;
@@ -104,13 +102,12 @@ bool bastile::fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
         return false;
     if (!space.reducesStream(&op))
       continue;
-    if (!space.hasComputedLeft() ||
-        getReductionDepth(op.getResult(0), depths) > 1)
+    if (!space.hasComputedLeft() || depths.get(op.getResult(0)) > 1)
       return false;
   }
   return llvm::all_of(space.getDots(), [&](tile::DotOp dot) {
     return !KernelSpace::isLeftComputed(dot) ||
-           getReductionDepth(dot.getResult(), depths) <= 1;
+           depths.get(dot.getResult()) <= 1;
   });
 }
 

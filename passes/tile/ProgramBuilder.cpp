@@ -67,7 +67,6 @@ private:
   void buildSweep(int64_t number);
   int64_t findLastSweep();
   int64_t getSweep(Value value);
-  int64_t getSweep(tile::ReduceOp reduce);
 
   const KernelTiling tiling;
   ImplicitLocOpBuilder builder;
@@ -81,9 +80,8 @@ private:
   /// Where rows are combined over some dimensions: the first of the rows that
   /// the program combines to one.
   Value firstCombined;
-  /// What each value waits for: reductions of rows or, in a kernel of bands, of
-  /// bands.
-  DenseMap<Value, int64_t> depths;
+  /// How many reductions of a row values wait for.
+  ReductionDepths depths;
   /// The number of the last sweep over the row, counted from 0.
   int64_t lastSweep = 0;
 };
@@ -331,21 +329,6 @@ void ProgramBuilder::buildWholeRows() {
 // Bands that have more rows than a tile
 //===----------------------------------------------------------------------===//
 
-/// How many reductions of bands `value` waits for.
-static int64_t getBandDepth(Value value, DenseMap<Value, int64_t> &depths) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return 0;
-  if (auto it = depths.find(value); it != depths.end())
-    return it->second;
-  int64_t depth = 0;
-  for (Value operand : getValueOperands(op))
-    depth = std::max(depth, getBandDepth(operand, depths));
-  depth += isa<tile::ReduceBandsOp>(op);
-  depths[value] = depth;
-  return depth;
-}
-
 /// Builds the sweeps over a band: one for each depth of reductions, and one
 /// more to store. After the first sweep, the band comes from a cache.
 void ProgramBuilder::buildBand(Value number) {
@@ -353,11 +336,13 @@ void ProgramBuilder::buildBand(Value number) {
   Value first = arith::MulIOp::create(builder, number, constantIndex(band));
   Value end = arith::AddIOp::create(builder, first, constantIndex(band));
   end = arith::MinUIOp::create(builder, end, emitter.getRowCount());
+  ReductionDepths ofBands(
+      [](Operation *op) { return isa<tile::ReduceBandsOp>(op); });
   SmallVector<SmallVector<tile::ReduceBandsOp>> sweeps;
   for (auto reduce : tiling.getBody().getOps<tile::ReduceBandsOp>()) {
-    size_t depth = getBandDepth(reduce.getInput(), depths);
-    sweeps.resize(std::max(sweeps.size(), depth + 1));
-    sweeps[depth].push_back(reduce);
+    size_t sweep = ofBands.getSweep(reduce);
+    sweeps.resize(std::max(sweeps.size(), sweep + 1));
+    sweeps[sweep].push_back(reduce);
   }
   for (ArrayRef<tile::ReduceBandsOp> reductions : sweeps)
     buildBandSweep(first, end, reductions);
@@ -413,11 +398,11 @@ scf::ForOp ProgramBuilder::buildBandLoop(Value first, Value end,
 /// needs no sweep after the maximum's.
 int64_t ProgramBuilder::findLastSweep() {
   if (tiling.isFolded())
-    tiling.shape.following.noteDepths(depths);
+    depths = tiling.shape.following.getDepths();
   int64_t last = 0;
   for (Operation &op : tiling.getBody())
     for (Value result : op.getResults())
-      last = std::max(last, getReductionDepth(result, depths));
+      last = std::max(last, depths.get(result));
   return last;
 }
 
@@ -436,25 +421,18 @@ void ProgramBuilder::buildSweeps() {
 int64_t ProgramBuilder::getSweep(Value value) {
   if (program.getInPlace() && tiling.hasColumns(value))
     return lastSweep;
-  return getReductionDepth(value, depths);
-}
-
-/// The sweep in which threads compute the partial results of `reduce`.
-int64_t ProgramBuilder::getSweep(tile::ReduceOp reduce) {
-  const FollowingSum *sum = tiling.getFollowing(reduce);
-  return getReductionDepth(sum ? sum->exponent : Value(reduce.getInput()),
-                           depths);
+  return depths.get(value);
 }
 
 void ProgramBuilder::buildSweep(int64_t number) {
   SmallVector<tile::ReduceOp> reduced;
   for (auto reduce : tiling.getBody().getOps<tile::ReduceOp>())
-    if (isRowReduction(reduce) && getSweep(reduce) == number)
+    if (isRowReduction(reduce) && depths.getSweep(reduce) == number)
       reduced.push_back(reduce);
   ColumnReductions reductions(builder, tiling, emitter, reduced);
   SmallVector<tile::ReduceRowsOp> inMemory;
   for (tile::ReduceRowsOp reduce : sums.getInMemory())
-    if (getReductionDepth(reduce.getInput(), depths) == number)
+    if (depths.get(reduce.getInput()) == number)
       inMemory.push_back(reduce);
   SmallVector<unsigned> rowResults, statistics;
   for (auto [index, value] : llvm::enumerate(tiling.getReturn()->getOperands()))
