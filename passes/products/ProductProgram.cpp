@@ -27,9 +27,9 @@ using namespace bastile;
 namespace {
 
 /// Builds a program all of whose threads copy and compute.
-class ProgramBuilder {
+class ProductBuilder {
 public:
-  ProgramBuilder(tile::KernelOp kernel, tile::MatmulAttr schedule, bool onHost)
+  ProductBuilder(tile::KernelOp kernel, tile::MatmulAttr schedule, bool onHost)
       : frame(kernel, schedule, onHost), space(frame.space),
         following(frame.getBody()), depths(following.getDepths()),
         builder(frame.builder), operands(frame.operands),
@@ -66,7 +66,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// Without shared memory, products of two operands take them whole.
-void ProgramBuilder::emitLoadedProducts() {
+void ProductBuilder::emitLoadedProducts() {
   for (tile::DotOp dot : space.getDots()) {
     if (isStaged() || KernelSpace::isLeftComputed(dot))
       continue;
@@ -83,7 +83,7 @@ void ProgramBuilder::emitLoadedProducts() {
 }
 
 /// The loop over k in which `op`, a reduction or a product, sums.
-int64_t ProgramBuilder::getSweep(Operation *op) {
+int64_t ProductBuilder::getSweep(Operation *op) {
   if (auto dot = dyn_cast<tile::DotOp>(op);
       dot && !KernelSpace::isLeftComputed(dot))
     return 0;
@@ -92,7 +92,7 @@ int64_t ProgramBuilder::getSweep(Operation *op) {
 
 /// The streamed ops that `values` are computed of in a loop.
 llvm::SetVector<Operation *>
-ProgramBuilder::findStreamed(ArrayRef<Value> values) {
+ProductBuilder::findStreamed(ArrayRef<Value> values) {
   llvm::SetVector<Operation *> ops;
   auto add = [&](Value value) {
     if (space.isStreamed(value))
@@ -107,7 +107,7 @@ ProgramBuilder::findStreamed(ArrayRef<Value> values) {
 
 /// Lets `loop` copy the operands of `sums`, and those that `values` and terms
 /// of the sums are computed of.
-void ProgramBuilder::stage(StreamLoop &loop, ArrayRef<Operation *> sums,
+void ProductBuilder::stage(StreamLoop &loop, ArrayRef<Operation *> sums,
                            ArrayRef<Value> values) {
   SmallVector<Value> streamed(values);
   SmallVector<tile::DotOp> dots;
@@ -139,7 +139,7 @@ void ProgramBuilder::stage(StreamLoop &loop, ArrayRef<Operation *> sums,
 
 /// Builds loop `sweep` over k, with all sums and results that wait for the
 /// loops before it.
-void ProgramBuilder::buildSweep(int64_t sweep) {
+void ProductBuilder::buildSweep(int64_t sweep) {
   StreamSums sums(builder, emitter, following);
   SmallVector<std::pair<unsigned, Value>> stored;
   for (Operation &op : frame.getBody().without_terminator()) {
@@ -191,7 +191,7 @@ void ProgramBuilder::buildSweep(int64_t sweep) {
 // The program
 //===----------------------------------------------------------------------===//
 
-void ProgramBuilder::emitStore(unsigned result, Value tile) {
+void ProductBuilder::emitStore(unsigned result, Value tile) {
   const unsigned operand = operands.getResult(result);
   // Inside of the loop, shared memory holds factors.
   if (!emitter.loop && frame.isStoredStaged(operands.getAll()[operand]))
@@ -200,7 +200,7 @@ void ProgramBuilder::emitStore(unsigned result, Value tile) {
   emitter.emitStore(operand, tile);
 }
 
-tile::ProgramOp ProgramBuilder::build(StringRef name) {
+tile::ProgramOp ProductBuilder::build(StringRef name) {
   tile::ProgramOp program = frame.create(name);
   Value number = tile::ProgramIdOp::create(builder);
   frame.countTiles();
@@ -225,5 +225,5 @@ tile::ProgramOp ProgramBuilder::build(StringRef name) {
 tile::ProgramOp bastile::buildProductProgram(tile::KernelOp kernel,
                                              tile::MatmulAttr schedule,
                                              StringRef name, bool onHost) {
-  return ProgramBuilder(kernel, schedule, onHost).build(name);
+  return ProductBuilder(kernel, schedule, onHost).build(name);
 }

@@ -18,7 +18,7 @@
 #include "passes/roles/SpecializedProgram.h"
 #include "passes/schedule/KernelSchedule.h"
 #include "passes/schedule/ThreadGrid.h"
-#include "passes/tile/ProgramBuilder.h"
+#include "passes/tile/RowsProgram.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_TILE
@@ -71,7 +71,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     for (TileVariant &variant : getVariants(kernel, shape, target.isHost())) {
       if (!target.isHost())
         variant.grid = *ThreadGrid::get(variant.schedule);
-      programs.push_back(buildProgram(kernel, space, shape, variant));
+      programs.push_back(buildRowsProgram(kernel, space, shape, variant));
     }
     replaceKernel(launch, kernel, programs, symbols);
     return success();

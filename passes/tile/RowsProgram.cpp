@@ -1,10 +1,10 @@
-//===- ProgramBuilder.cpp - The loops of a kernel's program ---------------===//
+//===- RowsProgram.cpp - The program of a kernel on rows ------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/tile/ProgramBuilder.h"
+#include "passes/tile/RowsProgram.h"
 
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -28,10 +28,10 @@ struct RowRange {
 
 /// Builds the loops of a program. What is computed in them is the business of
 /// the emitter and of the reductions.
-class ProgramBuilder {
+class RowsBuilder {
 public:
-  ProgramBuilder(tile::KernelOp kernel, const KernelSpace &space,
-                 const KernelShape &shape, const TileVariant &variant)
+  RowsBuilder(tile::KernelOp kernel, const KernelSpace &space,
+              const KernelShape &shape, const TileVariant &variant)
       : tiling(kernel, space, shape, variant), builder(kernel.getLoc(), kernel),
         columnBlocks(countColumnBlocks()),
         program(createProgram(builder, tiling, columnBlocks)),
@@ -90,13 +90,13 @@ private:
 
 /// How many programs share a group of rows: without reductions, tiles are
 /// independent along the row too.
-int64_t ProgramBuilder::countColumnBlocks() const {
+int64_t RowsBuilder::countColumnBlocks() const {
   return tiling.shape.numReductions == 0
              ? llvm::divideCeil(tiling.getSpan(), tiling.schedule.getColumns())
              : 1;
 }
 
-tile::ProgramOp ProgramBuilder::run() {
+tile::ProgramOp RowsBuilder::run() {
   scf::IfOp work = buildGuard();
   rowProgram = tile::ProgramIdOp::create(builder);
   Value column = constantIndex(0);
@@ -122,7 +122,7 @@ tile::ProgramOp ProgramBuilder::run() {
 
 /// Where an operand is a factor for scaling in place, builds a branch that a
 /// factor of 1 skips, and leaves the builder inside of it.
-scf::IfOp ProgramBuilder::buildGuard() {
+scf::IfOp RowsBuilder::buildGuard() {
   Value factor;
   SmallVector<Value> inputs, outputs;
   for (unsigned index = 0; index < tiling.getKernel().getNumArguments();
@@ -150,7 +150,7 @@ scf::IfOp ProgramBuilder::buildGuard() {
 // Groups of rows
 //===----------------------------------------------------------------------===//
 
-void ProgramBuilder::buildPersistentRows() {
+void RowsBuilder::buildPersistentRows() {
   const RowRange range = getRowRange();
   sums.clearInMemory(rowProgram);
   SmallVector<Value> totals;
@@ -165,7 +165,7 @@ void ProgramBuilder::buildPersistentRows() {
 }
 
 /// The groups of rows that this program goes through.
-RowRange ProgramBuilder::getRowRange() {
+RowRange RowsBuilder::getRowRange() {
   Value step = constantIndex(1), first = rowProgram, rows;
   if (tiling.shape.numCombinedRows > 0) {
     first = constantIndex(0);
@@ -185,7 +185,7 @@ RowRange ProgramBuilder::getRowRange() {
 
 /// Finds the rows that the program combines to one, and returns their number.
 /// They are neighbours, as the sizes of the combined dimensions come last.
-Value ProgramBuilder::buildCombinedRows() {
+Value RowsBuilder::buildCombinedRows() {
   Value count = constantIndex(1);
   for (Value size :
        program.getSizes().take_back(tiling.shape.combinedDimensions.size()))
@@ -196,7 +196,7 @@ Value ProgramBuilder::buildCombinedRows() {
 }
 
 /// The first row of a group of rows.
-Value ProgramBuilder::getFirstRow(Value group) {
+Value RowsBuilder::getFirstRow(Value group) {
   Value first = arith::MulIOp::create(builder, group,
                                       constantIndex(tiling.schedule.getRows()));
   return firstCombined ? arith::AddIOp::create(builder, firstCombined, first)
@@ -204,7 +204,7 @@ Value ProgramBuilder::getFirstRow(Value group) {
 }
 
 /// Builds a loop over the groups of rows of `range`, and returns the sums.
-SmallVector<Value> ProgramBuilder::buildRowLoop(const RowRange &range) {
+SmallVector<Value> RowsBuilder::buildRowLoop(const RowRange &range) {
   SmallVector<Value> initial = sums.createInitial();
   auto loop =
       scf::ForOp::create(builder, range.first, range.last, range.step, initial);
@@ -219,7 +219,7 @@ SmallVector<Value> ProgramBuilder::buildRowLoop(const RowRange &range) {
 
 /// Builds a loop over groups of rows like `buildRowLoop`, in which each group
 /// is loaded while the one before it is computed on.
-SmallVector<Value> ProgramBuilder::buildStagedRowLoop(const RowRange &range) {
+SmallVector<Value> RowsBuilder::buildStagedRowLoop(const RowRange &range) {
   SmallVector<Value> initial = sums.createInitial();
   size_t numSums = initial.size();
   Value hasRows = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
@@ -263,8 +263,7 @@ SmallVector<Value> ProgramBuilder::buildStagedRowLoop(const RowRange &range) {
 /// Builds a loop that adds up a few groups of rows at a time without
 /// compensation, and adds these sums to the total with compensation: so each
 /// row costs no more than in a plain sum.
-SmallVector<Value>
-ProgramBuilder::buildCompensatedRowLoop(const RowRange &range) {
+SmallVector<Value> RowsBuilder::buildCompensatedRowLoop(const RowRange &range) {
   constexpr int64_t groupsInBlock = 8;
   SmallVector<Value> initial = sums.createInitial();
   // Behind the sums stand the lost parts of each, which reductions other than
@@ -287,7 +286,7 @@ ProgramBuilder::buildCompensatedRowLoop(const RowRange &range) {
 
 /// Stores the rows that the program has combined or, where it has combined all
 /// rows, computes and stores what follows from them.
-void ProgramBuilder::finishRows(ValueRange totals) {
+void RowsBuilder::finishRows(ValueRange totals) {
   sums.finish(totals, rowProgram);
   if (tiling.shape.numCombinedRows == 0)
     return;
@@ -299,7 +298,7 @@ void ProgramBuilder::finishRows(ValueRange totals) {
 // One group of rows
 //===----------------------------------------------------------------------===//
 
-void ProgramBuilder::buildRows(Value group) {
+void RowsBuilder::buildRows(Value group) {
   if (tiling.shape.band > tiling.schedule.getRows())
     return buildBand(group);
   emitter.setRow(getFirstRow(group));
@@ -309,7 +308,7 @@ void ProgramBuilder::buildRows(Value group) {
     buildSweeps();
 }
 
-void ProgramBuilder::buildWholeRows() {
+void RowsBuilder::buildWholeRows() {
   // Loads come first: so all of them are under way before the first value is
   // needed, and no load waits behind a reduction's barrier.
   emitter.emitArguments();
@@ -331,7 +330,7 @@ void ProgramBuilder::buildWholeRows() {
 
 /// Builds the sweeps over a band: one for each depth of reductions, and one
 /// more to store. After the first sweep, the band comes from a cache.
-void ProgramBuilder::buildBand(Value number) {
+void RowsBuilder::buildBand(Value number) {
   const int64_t band = tiling.shape.band;
   Value first = arith::MulIOp::create(builder, number, constantIndex(band));
   Value end = arith::AddIOp::create(builder, first, constantIndex(band));
@@ -353,8 +352,8 @@ void ProgramBuilder::buildBand(Value number) {
 }
 
 /// Builds the sweep over a band that combines `reductions`.
-void ProgramBuilder::buildBandSweep(Value first, Value end,
-                                    ArrayRef<tile::ReduceBandsOp> reductions) {
+void RowsBuilder::buildBandSweep(Value first, Value end,
+                                 ArrayRef<tile::ReduceBandsOp> reductions) {
   auto initial =
       llvm::map_to_vector(reductions, [&](tile::ReduceBandsOp reduce) {
         return createNeutralTile(builder, builder.getLoc(),
@@ -380,8 +379,8 @@ void ProgramBuilder::buildBandSweep(Value first, Value end,
 }
 
 /// Builds a loop over the tiles of a band and leaves the builder inside of it.
-scf::ForOp ProgramBuilder::buildBandLoop(Value first, Value end,
-                                         ValueRange initial) {
+scf::ForOp RowsBuilder::buildBandLoop(Value first, Value end,
+                                      ValueRange initial) {
   auto loop = scf::ForOp::create(
       builder, first, end, constantIndex(tiling.schedule.getRows()), initial);
   emitter.clear();
@@ -396,7 +395,7 @@ scf::ForOp ProgramBuilder::buildBandLoop(Value first, Value end,
 
 /// The number of the last sweep, counted from 0. A sum that follows a maximum
 /// needs no sweep after the maximum's.
-int64_t ProgramBuilder::findLastSweep() {
+int64_t RowsBuilder::findLastSweep() {
   if (tiling.isFolded())
     depths = tiling.shape.following.getDepths();
   int64_t last = 0;
@@ -409,7 +408,7 @@ int64_t ProgramBuilder::findLastSweep() {
 /// Builds the sweeps over a row, one for each depth of reductions: sweep d
 /// computes what waits for d reductions, and computes again from memory what it
 /// shares with earlier sweeps.
-void ProgramBuilder::buildSweeps() {
+void RowsBuilder::buildSweeps() {
   lastSweep = findLastSweep();
   for (int64_t number = 0; number <= lastSweep; ++number)
     buildSweep(number);
@@ -418,13 +417,13 @@ void ProgramBuilder::buildSweeps() {
 
 /// The sweep that stores `value`: the first that can, or the last where the
 /// rows may take the memory of an operand that later sweeps read.
-int64_t ProgramBuilder::getSweep(Value value) {
+int64_t RowsBuilder::getSweep(Value value) {
   if (program.getInPlace() && tiling.hasColumns(value))
     return lastSweep;
   return depths.get(value);
 }
 
-void ProgramBuilder::buildSweep(int64_t number) {
+void RowsBuilder::buildSweep(int64_t number) {
   SmallVector<tile::ReduceOp> reduced;
   for (auto reduce : tiling.getBody().getOps<tile::ReduceOp>())
     if (isRowReduction(reduce) && depths.getSweep(reduce) == number)
@@ -468,9 +467,9 @@ void ProgramBuilder::buildSweep(int64_t number) {
   reductions.finish(loop.getResults());
 }
 
-tile::ProgramOp bastile::buildProgram(tile::KernelOp kernel,
-                                      const KernelSpace &space,
-                                      const KernelShape &shape,
-                                      const TileVariant &variant) {
-  return ProgramBuilder(kernel, space, shape, variant).run();
+tile::ProgramOp bastile::buildRowsProgram(tile::KernelOp kernel,
+                                          const KernelSpace &space,
+                                          const KernelShape &shape,
+                                          const TileVariant &variant) {
+  return RowsBuilder(kernel, space, shape, variant).run();
 }
