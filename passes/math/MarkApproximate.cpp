@@ -25,6 +25,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/analysis/HiddenErrors.h"
+#include "passes/threads/ClusterExchange.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -54,12 +55,18 @@ Value getBase(Value address) {
   return address;
 }
 
-/// A value that all addresses of one variable have in common.
-const void *getVariable(Value address) {
+/// What all addresses of one variable have in common, and which number of an
+/// exchange lies there; 0 elsewhere.
+using Variable = std::pair<const void *, int64_t>;
+
+/// The variable at `address`, which `op` reads or writes.
+Variable getVariable(Value address, Operation *op) {
   Value base = getBase(address);
-  if (auto op = base.getDefiningOp<LLVM::AddressOfOp>())
-    return op.getGlobalNameAttr().getAsOpaquePointer();
-  return base.getAsOpaquePointer();
+  auto number = op->getAttrOfType<IntegerAttr>(kNumberAttrName);
+  const int64_t index = number ? number.getInt() : 0;
+  if (auto global = base.getDefiningOp<LLVM::AddressOfOp>())
+    return {global.getGlobalNameAttr().getAsOpaquePointer(), index};
+  return {base.getAsOpaquePointer(), index};
 }
 
 bool isShared(Value address) {
@@ -107,11 +114,11 @@ private:
     if (asksForEqual(op))
       return llvm::append_range(compared, op->getOperands());
     if (auto store = dyn_cast<LLVM::StoreOp>(op))
-      return visitStore(store.getAddr(), store.getValue());
+      return visitStore(store, store.getAddr(), store.getValue());
     if (auto store = dyn_cast<LLVM::MaskedStoreOp>(op)) {
       if (isWide(store.getValue().getType()))
         results.push_back(store.getMask());
-      return visitStore(store.getData(), store.getValue());
+      return visitStore(store, store.getData(), store.getValue());
     }
     if (auto assembly = dyn_cast<LLVM::InlineAsmOp>(op);
         assembly && sendsNumbers(assembly))
@@ -143,13 +150,13 @@ private:
       return false;
     for (Value value : operands.drop_front())
       if (!isPointer(value))
-        visitStore(operands.front(), value);
+        visitStore(assembly, operands.front(), value);
     return true;
   }
 
-  void visitStore(Value address, Value value) {
+  void visitStore(Operation *op, Value address, Value value) {
     if (isShared(address))
-      sharedStores[getVariable(address)].push_back(value);
+      sharedStores[getVariable(address, op)].push_back(value);
     else if (isWide(value.getType()) && !mayBeApproximate(address))
       results.push_back(value);
   }
@@ -180,7 +187,8 @@ private:
     Operation *op = result.getOwner();
     if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
       if (isShared(load.getAddr()))
-        for (Value stored : sharedStores.lookup(getVariable(load.getAddr())))
+        for (Value stored :
+             sharedStores.lookup(getVariable(load.getAddr(), load)))
           add(stored);
       return;
     }
@@ -219,7 +227,7 @@ private:
   }
 
   SmallVector<Operation *> functions;
-  DenseMap<const void *, SmallVector<Value, 2>> sharedStores;
+  DenseMap<Variable, SmallVector<Value, 2>> sharedStores;
   DenseSet<Value> wide;
   /// Ops whose operands are wide, since a result is.
   DenseSet<Operation *> followed;

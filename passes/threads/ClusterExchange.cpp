@@ -106,17 +106,19 @@ void ClusterExchange::send(ValueRange values, ValueRange indices, Value lane) {
   Value remote = map(
       getElement(memory, type,
                  arith::MulIOp::create(rewriter, loc, place, constant(slots))));
-  for (auto [value, index] : llvm::zip_equal(values, indices)) {
+  for (auto [number, value, index] : llvm::enumerate(values, indices)) {
     Value bits =
         LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), value);
     Value slot = arith::IndexCastUIOp::create(rewriter, loc,
                                               rewriter.getI32Type(), index);
-    LLVM::InlineAsmOp::create(
+    auto send = LLVM::InlineAsmOp::create(
         rewriter, loc, /*res=*/Type(),
         ValueRange{getElement(remote, type, slot), bits, barrier},
         kSendInstruction, "l,r,l,~{memory}", /*has_side_effects=*/true,
         /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
         LLVM::AsmDialectAttr(), ArrayAttr());
+    send->setAttr(kNumberAttrName,
+                  rewriter.getI64IntegerAttr(static_cast<int64_t>(number)));
   }
 }
 

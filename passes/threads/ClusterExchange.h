@@ -18,6 +18,11 @@ inline constexpr llvm::StringLiteral kSendInstruction =
     "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 "
     "[$0], $1, [$2];";
 
+/// Says of an instruction that sends or loads one of the numbers of an exchange
+/// which one that is. They are neighbours in memory, which hides that no load
+/// finds another number than its own.
+inline constexpr llvm::StringLiteral kNumberAttrName = "tile.number";
+
 /// Sends numbers from every block of a cluster to all blocks of the cluster.
 ///
 /// Each block has a place for every number, and an mbarrier that counts the

@@ -246,14 +246,17 @@ struct LowerExchange : public OpConversionPattern<tile::ExchangeOp> {
       for (int64_t block = 0; block < blocks; ++block) {
         results.emplace_back();
         for (size_t repeat = 0; repeat < repeats; ++repeat) {
-          Value slot = add(add(first, getPlace(input * repeats + repeat)),
-                           constant(block));
+          const size_t number = input * repeats + repeat;
+          Value slot = add(add(first, getPlace(number)), constant(block));
           // The load is volatile, because LLVM does not know that messages
           // change the memory.
-          results.back().push_back(LLVM::LoadOp::create(
+          auto load = LLVM::LoadOp::create(
               rewriter, loc, element,
               getScratchAddress(rewriter, loc, memory, element, slot),
-              /*alignment=*/4, /*isVolatile=*/true));
+              /*alignment=*/4, /*isVolatile=*/true);
+          load->setAttr(kNumberAttrName, rewriter.getI64IntegerAttr(
+                                             static_cast<int64_t>(number)));
+          results.back().push_back(load);
         }
       }
     rewriter.replaceOpWithMultiple(op, results);

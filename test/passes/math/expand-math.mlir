@@ -148,6 +148,29 @@ tile.program @sent(%p: !llvm.ptr<1>, %x: f32, %block: i32, %barrier: !llvm.ptr<7
   tile.return
 }
 
+// Of two numbers that an exchange sends to places beside each other, only the first
+// reaches the result.
+// CHECK-LABEL: tile.program @sent_beside(
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.ex2.approx.f32"
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+tile.program @sent_beside(%p: !llvm.ptr<1>, %x: f32, %y: f32, %block: i32,
+    %barrier: !llvm.ptr<7>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
+  %places = llvm.mlir.addressof @places : !llvm.ptr<3>
+  %remote = nvvm.mapa %places, %block : !llvm.ptr<3> -> !llvm.ptr<7>
+  %power = math.exp %x : f32
+  %bits = llvm.bitcast %power : f32 to i32
+  %other = math.exp %y : f32
+  %other_bits = llvm.bitcast %other : f32 to i32
+  llvm.inline_asm has_side_effects {tile.number = 0 : i64} "st.async.b32 [$0], $1, [$2];", "l,r,l"
+      %remote, %bits, %barrier : (!llvm.ptr<7>, i32, !llvm.ptr<7>) -> ()
+  llvm.inline_asm has_side_effects {tile.number = 1 : i64} "st.async.b32 [$0], $1, [$2];", "l,r,l"
+      %remote, %other_bits, %barrier : (!llvm.ptr<7>, i32, !llvm.ptr<7>) -> ()
+  %0 = llvm.load %places {tile.number = 0 : i64} : !llvm.ptr<3> -> f32
+  llvm.store %0, %p : f32, !llvm.ptr<1>
+  tile.return
+}
+
 // In a sum, or times a number of the row, what is below 2^-126 may be 0.
 // CHECK-LABEL: tile.program @exp_term(
 // CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"

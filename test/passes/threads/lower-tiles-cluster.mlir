@@ -32,11 +32,11 @@
 // CHECK-DAG:       %[[REMOTE:.*]] = nvvm.mapa %[[BASE]], %[[BLOCK]] : !llvm.ptr<3> -> !llvm.ptr<7>
 // CHECK-DAG:       %[[THERE:.*]] = nvvm.mapa %[[BARRIER]], %[[BLOCK]] : !llvm.ptr<3> -> !llvm.ptr<7>
 // CHECK:           %[[ADDRESS:.*]] = llvm.getelementptr %[[REMOTE]]
-// CHECK-NEXT:      llvm.inline_asm has_side_effects "st.async{{.*}}" %[[ADDRESS]], %{{.*}}, %[[THERE]]
+// CHECK-NEXT:      llvm.inline_asm has_side_effects {tile.number = 0 : i64} "st.async{{.*}}" %[[ADDRESS]], %{{.*}}, %[[THERE]]
 // CHECK-NEXT:    }
 // CHECK:         scf.while
 // CHECK-NEXT:      nvvm.mbarrier.try_wait %[[BARRIER]]
-// CHECK-COUNT-2: llvm.load volatile %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK-COUNT-2: llvm.load volatile %{{.*}} {{.*}}tile.number = 0 : i64} : !llvm.ptr<3> -> f32
 // CHECK-NOT:     nvvm.cluster
 // CHECK-NOT:     gpu.barrier
 // CHECK:         llvm.intr.masked.store
