@@ -33,6 +33,14 @@ static bool hasCounters(tile::ProgramOp op) {
   });
 }
 
+/// Whether each program combines all rows, or all of those over some
+/// dimensions: then `persistent` bounds no number of blocks, which is that of
+/// the columns or of the rows that are left. A single one starts beside the
+/// last blocks of the launch before.
+static bool combinesRows(tile::ProgramOp op) {
+  return op.getCombines() || op.getRowPrograms();
+}
+
 namespace {
 
 struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
@@ -64,7 +72,7 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
     if (!op.getDimensions()) {
       ScheduleFields fields(op.getRowsSchedule());
       least = getMinBlocksPerMultiprocessor(fields);
-      isPersistent = fields.persistent > 0;
+      isPersistent = fields.persistent > 0 && !combinesRows(op);
     }
     if (least > 1 || isPersistent)
       func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),

@@ -144,3 +144,25 @@ tile.program @ahead(%p: !llvm.ptr<1>)
     attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 128, vector = 1, columns = 128, persistent = 4, stages = 2>} {
   tile.return
 }
+
+// -----
+
+// One that stays on its multiprocessor may have all of the registers there.
+// CHECK-LABEL: llvm.func @stays(
+// CHECK-SAME:      nvvm.minctasm = 1 : i32
+tile.program @stays(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 128, vector = 1, columns = 128, persistent = 1>} {
+  tile.return
+}
+
+// -----
+
+// Those that each combine all rows of some columns share one, with each other or with
+// the launch before.
+// CHECK-LABEL: llvm.func @combines(
+// CHECK-NOT:       minctasm
+// CHECK:           llvm.return
+tile.program @combines(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 128, vector = 1, columns = 128, persistent = 1>, row_programs = 1, column_blocks = 4} {
+  tile.return
+}
