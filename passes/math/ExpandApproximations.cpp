@@ -91,7 +91,11 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
     Value power = f.mul(x, f.number(log2eHigh));
     Value lost = f.fma(x, f.number(log2eHigh), f.neg(power));
     lost = f.fma(x, f.number(kLog2E - log2eHigh), lost);
-    Value result = createIntrinsic(f, "llvm.nvvm.ex2.approx.f32", power);
+    Value result =
+        createIntrinsic(f,
+                        isFlushed(op) ? "llvm.nvvm.ex2.approx.ftz.f32"
+                                      : "llvm.nvvm.ex2.approx.f32",
+                        power);
     Value correction = f.mul(lost, f.number(kLn2));
     rewriter.replaceOp(op, f.fma(result, correction, result));
     return success();

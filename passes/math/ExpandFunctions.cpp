@@ -44,6 +44,12 @@ Value powerOfTwo(Formula &f, Value n) {
   return f.fromBits(f.shiftLeft(f.addInt(n, f.integer(127)), 23));
 }
 
+/// `value`, which a GPU may take for 0 where it is subnormal.
+Value flush(Value value) {
+  setFlushed(value.getDefiningOp());
+  return value;
+}
+
 /// x * 2^n in two steps, for results that are subnormal or infinite.
 Value scale(Formula &f, Value x, Value n) {
   Value half = f.shiftRightSigned(n, 1);
@@ -189,7 +195,11 @@ Value expandErf(Formula &f, Value x) {
   for (double coefficient : {-1.06777877e-1, -6.34846687e-1, -1.28717512e-1})
     r = f.fma(r, t, f.number(coefficient));
   r = f.fma(r, t, f.neg(t));
-  Value large = f.copySign(f.sub(f.number(1.0), f.exp(r)), x);
+  // The power is at most a fifth, beside 1, which hides the error of an
+  // approximation.
+  Formula near(f.builder, f.builder.getLoc(), f.type, kApproximate);
+  Value power = flush(near.exp(r));
+  Value large = f.copySign(f.sub(f.number(1.0), power), x);
   return f.select(f.less(t, f.number(0.927734375)), small, large);
 }
 
@@ -202,7 +212,9 @@ Value expandErfc(Formula &f, Value x) {
   Value isLarge = f.less(f.number(vanishing), a);
   a = f.select(isLarge, f.number(vanishing), a);
   Value one = f.number(1.0), two = f.number(2.0);
-  Value r = f.div(one, f.add(a, two));
+  // Both divisors are between 1 and 22.
+  Formula near(f.builder, f.builder.getLoc(), f.type, kApproximate);
+  Value r = flush(near.div(one, f.add(a, two)));
   Value q = f.mul(f.sub(a, two), r);
   Value lost = f.fma(f.add(q, one), f.number(-2.0), a);
   q = f.fma(r, f.fma(q, f.neg(a), lost), q);
@@ -210,7 +222,7 @@ Value expandErfc(Formula &f, Value x) {
                              0x1.1adcc4p-07, -0x1.081b82p-07, -0x1.bc0b6ap-05,
                              0x1.4ffc46p-03, -0x1.540840p-03, -0x1.7bf616p-04,
                              0x1.1ba03ap-02});
-  r = f.div(one, f.fma(a, two, one));
+  r = flush(near.div(one, f.fma(a, two, one)));
   q = f.fma(p, r, r);
   lost = f.fma(f.fma(q, f.neg(a), f.number(0.5)), two, f.sub(p, q));
   r = f.fma(lost, r, q);
@@ -221,12 +233,6 @@ Value expandErfc(Formula &f, Value x) {
   r = f.fma(r, e, f.mul(f.mul(r, e), lost));
   r = f.select(isLarge, f.number(0.0), r);
   return f.select(sign, f.sub(two, r), r);
-}
-
-/// `value`, which a GPU may take for 0 where it is subnormal.
-Value flush(Value value) {
-  setFlushed(value.getDefiningOp());
-  return value;
 }
 
 /// 1 - 2 / (exp(2|x|) + 1), which hides the error of an approximation, save

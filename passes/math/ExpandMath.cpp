@@ -158,6 +158,7 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
       populateExponentialPatterns(patterns);
     } else {
       populateApproximationPatterns(patterns);
+      populateQuotientPatterns(patterns);
       populateHiddenPatterns(patterns);
       populateRemainderPatterns(patterns);
       for (auto program : getOperation().getOps<tile::ProgramOp>()) {

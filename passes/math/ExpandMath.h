@@ -40,9 +40,9 @@ std::optional<double> getConstant(mlir::Value value);
 /// every result that depends on them is rounded to 16 bits or fewer.
 void markApproximate(tile::ProgramOp program);
 
-/// Marks the approximate functions and divisions of `program` for which numbers
-/// below 2^-126 are known not to matter, and scales the operands of divisions
-/// so that they do not.
+/// Marks the functions and divisions of `program` for which numbers below
+/// 2^-126 are known not to matter, and scales the operands of approximate
+/// divisions so that they do not.
 void markFlushed(tile::ProgramOp program);
 
 /// Whether the GPU may take numbers below 2^-126 for 0 where it computes `op`.
@@ -150,6 +150,8 @@ mlir::Value createExp(Formula &f, mlir::Value x, mlir::Value rest);
 
 /// Patterns for functions that the GPU has as approximate instructions.
 void populateApproximationPatterns(mlir::RewritePatternSet &patterns);
+/// Patterns for quotients and roots of float32 that are not approximate.
+void populateQuotientPatterns(mlir::RewritePatternSet &patterns);
 /// Patterns for functions of float32 that are approximate, of which the GPU has
 /// only parts.
 void populateHiddenPatterns(mlir::RewritePatternSet &patterns);

@@ -8,7 +8,9 @@
 // spend three to six instructions on them beside the one that computes. Here
 // ops are marked of which none of their operands and results is subnormal, or
 // of which no reader can tell a subnormal result from 0; and the operands of
-// divisions are scaled so that none is.
+// approximate divisions are scaled so that none is. Ops whose every bit counts
+// are marked as well: next to an instruction that may flush, the formulas of
+// ExpandQuotients.cpp need no branch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -117,6 +119,10 @@ void scaleDivision(arith::DivFOp division) {
 
 bool canFlush(arith::DivFOp division, NumberRanges &ranges) {
   NumberRange divisor = ranges.find(division.getRhs());
+  // A quotient whose every bit counts is scaled where it is expanded, by an
+  // eighth.
+  if (!isApproximate(division.getFastmath()))
+    return divisor.least >= 8 * kLeastNormal;
   if (isNormal(divisor) && divisor.most <= kMostDivisor)
     return true;
   if (divisor.least < kLeastNormal / kDivisionScale)
@@ -128,8 +134,11 @@ bool canFlush(arith::DivFOp division, NumberRanges &ranges) {
 bool canFlush(Operation *op, NumberRanges &ranges) {
   if (auto division = dyn_cast<arith::DivFOp>(op))
     return canFlush(division, ranges);
-  if (isa<math::ExpOp, math::Exp2Op>(op))
-    return isTerm(op->getResult(0)) || isNormal(ranges.find(op->getResult(0)));
+  if (isa<math::ExpOp, math::Exp2Op>(op)) {
+    auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr();
+    return (isApproximate(flags.getValue()) && isTerm(op->getResult(0))) ||
+           isNormal(ranges.find(op->getResult(0)));
+  }
   return isa<math::RsqrtOp, math::SqrtOp, math::LogOp, math::Log2Op>(op) &&
          isNormal(ranges.find(op->getOperand(0)));
 }
@@ -138,15 +147,13 @@ bool canFlush(Operation *op, NumberRanges &ranges) {
 
 void bastile::markFlushed(tile::ProgramOp program) {
   NumberRanges ranges;
-  SmallVector<Operation *> approximate;
+  SmallVector<Operation *> functions;
   program.walk([&](Operation *op) {
-    auto function = dyn_cast<arith::ArithFastMathInterface>(op);
-    auto flags = function ? function.getFastMathFlagsAttr() : nullptr;
-    if (flags && isApproximate(flags.getValue()) && op->getNumResults() == 1 &&
+    if (isa<arith::ArithFastMathInterface>(op) && op->getNumResults() == 1 &&
         isFloat32(op->getResult(0).getType()))
-      approximate.push_back(op);
+      functions.push_back(op);
   });
-  for (Operation *op : approximate)
+  for (Operation *op : functions)
     if (canFlush(op, ranges))
       setFlushed(op);
 }

@@ -278,6 +278,67 @@ TEST_F(FunctionsTest, SiluIsNearToTheReference) {
   EXPECT_LE(worst, 6.5);
 }
 
+/// Quotients and roots whose operands are known to lie away from 0.
+TEST_F(FunctionsTest, QuotientsAwayFromZeroAreNearToTheReference) {
+  struct Quotient {
+    const char *formula;
+    double (*reference)(double, double);
+    double bound;
+  };
+  const Quotient quotients[] = {
+      {"arith.divf %one, %far", [](double x, double) { return 1 / (1 + x); },
+       1.5},
+      {"arith.divf %y, %far", [](double x, double y) { return y / (1 + x); },
+       1.5},
+      {"math.sqrt %far", [](double x, double) { return std::sqrt(1 + x); },
+       2.5},
+      {"math.rsqrt %far", [](double x, double) { return 1 / std::sqrt(1 + x); },
+       3}};
+  Elements x(ElementType::F32, 8), y(ElementType::F32, 8);
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> exponent(-30, 128), size(-140, 128);
+  // The largest number is no dividend: beside 1, a reciprocal that is as bad as
+  // may be makes it infinite.
+  const double special[] = {0.0, INFINITY, NAN, 1.0, 0x1p126, 0x1.8p127};
+  for (int64_t i = 0; i < x.count(); ++i) {
+    x.set(i, i % 7 == 0    ? special[i / 7 % 6]
+             : i % 13 == 0 ? 0x1.fffffep127
+                           : std::exp2(exponent(random)));
+    y.set(i, (i % 2 ? 1 : -1) *
+                 (i % 11 == 0 ? special[i / 11 % 6] : std::exp2(size(random))));
+  }
+  for (const Quotient &quotient : quotients) {
+    Elements out(ElementType::F32, x.rows);
+    run(llvm::formatv(
+            "func.func @f(%x: tensor<?x{0}xf32>, %y: tensor<?x{0}xf32>) -> "
+            "tensor<?x{0}xf32> {{\n"
+            "  %c = arith.constant 1.0 : f32\n"
+            "  %one = tile.broadcast %c like %x : f32, tensor<?x{0}xf32> -> "
+            "tensor<?x{0}xf32>\n"
+            "  %size = math.absf %x : tensor<?x{0}xf32>\n"
+            "  %far = arith.addf %size, %one : tensor<?x{0}xf32>\n"
+            "  %0 = {1} : tensor<?x{0}xf32>\n"
+            "  return %0 : tensor<?x{0}xf32>\n}\n",
+            kColumns, quotient.formula)
+            .str(),
+        "sm_90", {&x, &y}, out);
+    if (HasFatalFailure())
+      return;
+    for (int64_t i = 0; i < x.count(); ++i) {
+      // The reference rounds where the formula does.
+      const double far = static_cast<float>(1 + x.get(i)) - 1.0;
+      const double expected = quotient.reference(far, y.get(i));
+      Elements rounded(ElementType::F32, 1);
+      rounded.set(0, expected);
+      if (isSame(out.get(i), rounded.get(0)))
+        continue;
+      EXPECT_LE(runtime::ulpDistance(ElementType::F32, out.get(i), expected),
+                quotient.bound)
+          << quotient.formula << " at " << x.get(i) << ", " << y.get(i);
+    }
+  }
+}
+
 TEST_F(FunctionsTest, Float8RoundsAsTheRuntimeDoes) {
   Elements x(ElementType::F32, 64);
   std::mt19937 random(2);
