@@ -26,8 +26,11 @@ inline int32_t getMinBlocksPerMultiprocessor(const ScheduleFields &fields) {
   // launched have to fit.
   if (fields.getStages() > 1)
     return fields.persistent;
-  bool waits = fields.getBlocks() > 1;
-  return waits ? std::max<int64_t>(1, kThreadsToHide / fields.threads) : 1;
+  if (fields.getBlocks() == 1)
+    return 1;
+  const int64_t blocks = std::max<int64_t>(1, kThreadsToHide / fields.threads);
+  // No more blocks run than a persistent grid has.
+  return fields.persistent > 0 ? std::min(blocks, fields.persistent) : blocks;
 }
 
 /// The resources of a multiprocessor that a schedule is expected to take.
