@@ -394,11 +394,13 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     // A row too long for one block is swept as well where two reductions need
     // it, it is misaligned, or no cluster holds it.
     constexpr int64_t mostOfCostly = 2560;
+    // A later sweep computes a formula again, a third one costs too much.
+    const bool isBetterShared =
+        isCostly(shape) && (pieces <= mostOfCostly || shape.numSweeps > 2);
     const bool isBetterSwept =
         shape.numReductions > 1 || shape.isMisaligned(fields.vector) ||
         (!fields.cluster && pieces > mostHeld * target.maxThreadsPerBlock);
-    if (isBetterSwept && isFree &&
-        (!isCostly(shape) || pieces > mostOfCostly) && !fields.stages &&
+    if (isBetterSwept && isFree && !isBetterShared && !fields.stages &&
         shape.rereadBytes > 0 && shape.numLongPartialRows == 0 &&
         chooseKeptRows(fields, shape, target))
       return;
@@ -453,7 +455,7 @@ static void relieveRegisters(ScheduleFields &fields,
                              const ScheduleFields &given,
                              const KernelShape &shape, const Target &target) {
   // What blocks of a cluster wait for each other costs as much as many spills.
-  constexpr double mostExcess = 1.05, mostOfBlocks = 1.55;
+  constexpr double mostExcess = 1.05, mostOfBlocks = 1.5;
   // Of narrower vectors than this, and of wide types, loads and addresses take
   // more than spills.
   constexpr int64_t fewestBytes = 8, wide = 4;
@@ -465,7 +467,9 @@ static void relieveRegisters(ScheduleFields &fields,
   if (!given.vector && chosen.vector % 2 == 0 && shape.minElementBytes < wide &&
       chosen.vector * shape.minElementBytes > fewestBytes)
     vectors.push_back(chosen.vector / 2);
-  const bool canShare = !given.cluster && chosen.vector > 1 && chosen.rows == 1;
+  // Single elements leave room for several blocks, unless much else is held.
+  const bool canShare = !given.cluster && chosen.rows == 1 &&
+                        (chosen.vector > 1 || chosen.persistent == 1);
   const int64_t mostBlocks =
       canShare ? target.maxBlocksPerCluster : chosen.getBlocks();
   double least = getExcess(chosen, shape);
@@ -486,12 +490,85 @@ static void relieveRegisters(ScheduleFields &fields,
     }
 }
 
+/// Has a multiprocessor work on several rows of a costly formula where one
+/// block with a row would take most of its registers: while the threads wait
+/// for a reduction, no other row is computed on. Later sweeps take the row from
+/// shared memory where there is only one of them, which computes again what it
+/// needs; otherwise several blocks of few threads share the row.
+static void overlapHeldRows(ScheduleFields &fields, const KernelShape &shape,
+                            const Target &target) {
+  constexpr int64_t manyBytes = 64, manyThreads = 16 * kWarp;
+  constexpr int64_t fewThreads = 8 * kWarp, fewElements = 16;
+  const bool isBig =
+      fields.threads > manyThreads ||
+      fields.columns / fields.threads * shape.minElementBytes >= manyBytes;
+  if (shape.combinesLongRows() || fields.getBlocks() > 1 || !isBig ||
+      shape.keptBytes <= shape.loadedBytes)
+    return;
+  ScheduleFields other;
+  other.vector = fields.vector;
+  if (shape.numSweeps == 2 && shape.rereadBytes > 0 &&
+      fields.threads <= manyThreads && chooseKeptRows(other, shape, target)) {
+    fields = other;
+    chooseReread(fields, shape, target);
+    return;
+  }
+  const int64_t span = shape.getSpan(fields.vector);
+  const auto blocks = static_cast<int64_t>(
+      llvm::PowerOf2Ceil(llvm::divideCeil(span, fewThreads * fewElements)));
+  if (blocks < 2 || blocks > target.maxBlocksPerCluster)
+    return;
+  other = ScheduleFields();
+  other.vector = fields.vector;
+  other.rows = 1;
+  other.cluster = blocks;
+  chooseRowThreads(other, llvm::divideCeil(span, blocks * fields.vector),
+                   fewThreads, fewElements / fields.vector);
+  fields = other;
+}
+
+/// Has two blocks of half the threads add up rows of a costly formula where one
+/// block would wait alone for the other blocks of its row.
+static void halveSummingBlocks(ScheduleFields &fields, const KernelShape &shape,
+                               const Target &target) {
+  constexpr int64_t threads = 16 * kWarp, mostBlocks = 4;
+  constexpr int64_t fewestBytes = 8, fewestBytesHeld = 10;
+  if (shape.numLongPartialRows == 0 || fields.persistent != 1 ||
+      fields.getBlocks() == 1 || fields.getBlocks() > mostBlocks ||
+      2 * fields.getBlocks() > target.maxBlocksPerCluster ||
+      fields.threads != threads ||
+      fields.columns / (fields.getBlocks() * threads) * shape.minElementBytes <
+          fewestBytesHeld)
+    return;
+  fields.cluster *= 2;
+  fields.threads /= 2;
+  fields.persistent = 2;
+  if (fields.vector % 2 == 0 &&
+      fields.vector * shape.minElementBytes > fewestBytes)
+    fields.vector /= 2;
+}
+
+/// Changes what was chosen, where all fields were open, for a costly formula.
+static void overlapCostlyRows(ScheduleFields &fields,
+                              const ScheduleFields &given,
+                              const KernelShape &shape, const Target &target) {
+  const bool isFree = !given.cluster && !given.threads && !given.columns &&
+                      !given.persistent && !given.stages && !given.rows &&
+                      !given.vector;
+  if (!isFree || !isCostly(shape) || shape.numReductions == 0 || shape.band ||
+      !shape.groups.empty() || fields.rows != 1 || isLoop(fields, shape))
+    return;
+  overlapHeldRows(fields, shape, target);
+  halveSummingBlocks(fields, shape, target);
+}
+
 void bastile::completeForGPU(ScheduleFields &fields, const KernelShape &shape,
                              const Target &target, MLIRContext *context) {
   const ScheduleFields given = fields;
   chooseForGPU(fields, shape, target);
   chooseReread(fields, shape, target);
   relieveRegisters(fields, given, shape, target);
+  overlapCostlyRows(fields, given, shape, target);
   if (shape.groups.empty() || isValidSchedule(fields, shape, target, context))
     return;
   if (auto found = findScheduleForGroups(given, shape, target, context)) {
