@@ -210,30 +210,24 @@ static MatmulFields chooseForOneWarpgroup(const MatmulShape &shape,
   }
 }
 
-/// Of the tiles for more rows, those by which products of `counts` rows take
-/// the least time, each compared with `fields`; `fields` if they gain too
-/// little.
-static MatmulFields chooseForCounts(const MatmulShape &shape,
-                                    const Target &target,
-                                    const MatmulFields &fields,
-                                    ArrayRef<int64_t> counts) {
+/// Of the tiles for more rows, those by which a product of `rows` rows takes the
+/// least time; `fields` if they gain too little.
+static MatmulFields chooseForCount(const MatmulShape &shape,
+                                   const Target &target,
+                                   const MatmulFields &fields, int64_t rows) {
   // What the times are known to.
   constexpr double error = 0.05;
   ProductSizes sizes;
+  sizes.rows = rows;
   sizes.columns = getMatrix(shape).back();
   sizes.length = getLength(shape);
   sizes.batch = getBatch(shape).value_or(1);
   MatmulFields best = fields;
-  double least = (1 - error) * static_cast<double>(counts.size());
+  double least = (1 - error) * getClocks(fields, shape, sizes, target);
   visitTiles(shape, target, [&](const MatmulFields &other) {
-    double time = 0;
-    for (int64_t rows : counts) {
-      sizes.rows = rows;
-      time += getClocks(other, shape, sizes, target) /
-              getClocks(fields, shape, sizes, target);
-    }
-    if (time < least) {
-      least = time;
+    const double clocks = getClocks(other, shape, sizes, target);
+    if (clocks < least) {
+      least = clocks;
       best = other;
     }
   });
@@ -252,17 +246,18 @@ SmallVector<FewRows> bastile::chooseForFewRows(const MatmulShape &shape,
   // A batch that only a call knows may have tiles for all blocks.
   if (getBatch(shape) != 1)
     return few;
+  // Tiles of 128 rows waste little of these counts, and what is the fastest
+  // changes from one to the next: with the number of waves of tiles.
   const MatmulFields many = chooseForFactors(shape);
-  static constexpr int64_t ranges[][2] = {{128, 256}, {384, 512}, {768, 1024}};
-  for (ArrayRef<int64_t> counts : ranges) {
-    const MatmulFields fields = chooseForCounts(shape, target, many, counts);
-    if (fields == many)
-      return few;
+  for (int64_t rows : {128, 256, 384, 512, 640, 768, 1024}) {
+    const MatmulFields fields = chooseForCount(shape, target, many, rows);
     if (fields == few.back().fields)
-      few.back().most = counts.back();
+      few.back().most = rows;
     else
-      few.push_back({counts.back(), fields});
+      few.push_back({rows, fields});
   }
+  if (few.back().fields == many)
+    few.pop_back();
   return few;
 }
 
@@ -276,5 +271,5 @@ MatmulFields bastile::chooseForSizes(const MatmulShape &shape,
     return chooseForOneWarpgroup(shape, target);
   if (!getBatch(shape))
     return fields;
-  return chooseForCounts(shape, target, fields, matrix[0]);
+  return chooseForCount(shape, target, fields, matrix[0]);
 }

@@ -5,20 +5,27 @@
 // columns, each in a cluster of two blocks. Of four blocks, no 32 clusters run at
 // once.
 // CHECK-LABEL: tile.kernel @square_kernel(
-// CHECK-SAME:      few_rows = array<i64: 32, 64, 256, 512>
+// CHECK-SAME:      few_rows = array<i64: 32, 64, 128, 256, 512, 768>
 // CHECK-SAME:      few_rows_schedules = [
 // CHECK-SAME:        #tile.matmul<rows = 64, columns = 64, depth = 64, threads = 256, vector = 2, stages = 8, roles = 2, cluster = 1, split = 2>
 // CHECK-SAME:        #tile.matmul<rows = 64, columns = 64, depth = 64, threads = 256, vector = 2, stages = 8, roles = 2, cluster = 1, split = 2>
+// CHECK-SAME:        #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 6, roles = 2, cluster = 1, split = 2>
 // CHECK-SAME:        #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 8, roles = 2, cluster = 1, split = 1>
-// CHECK-SAME:        #tile.matmul<rows = 128, columns = 128, depth = 64, threads = 384, vector = 2, stages = 6, roles = 2, cluster = 1, split = 1>]
+// CHECK-SAME:        #tile.matmul<rows = 128, columns = 128, depth = 64, threads = 384, vector = 2, stages = 6, roles = 2, cluster = 1, split = 1>
+// CHECK-SAME:        #tile.matmul<rows = 128, columns = 192, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 1, split = 1>]
 // CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 256, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 2>
 // The program for more rows comes first, for calls that have them.
 // TILE-LABEL: tile.program @square_kernel(
+// TILE-SAME:      least = {m = 769 : i64}
+// TILE-LABEL: tile.program @square_kernel_768_rows(
 // TILE-SAME:      least = {m = 513 : i64}
+// TILE-SAME:      programs = {m = 128 : i64, n = 192 : i64}
 // TILE-LABEL: tile.program @square_kernel_512_rows(
 // TILE-SAME:      least = {m = 257 : i64}
 // TILE-SAME:      programs = {m = 128 : i64, n = 128 : i64}
 // TILE-LABEL: tile.program @square_kernel_256_rows(
+// TILE-SAME:      least = {m = 129 : i64}
+// TILE-LABEL: tile.program @square_kernel_128_rows(
 // TILE-SAME:      least = {m = 65 : i64}
 // TILE-LABEL: tile.program @square_kernel_64_rows(
 // TILE-SAME:      box = [64, 64]
@@ -41,7 +48,7 @@
 // TILE:             tile.expect 16384
 // TILE-LABEL: tile.program @square_kernel_unaligned(
 // TILE-LABEL: func @square(
-// TILE:         tile.launch [@square_kernel, @square_kernel_512_rows, @square_kernel_256_rows, @square_kernel_64_rows, @square_kernel_32_rows, @square_kernel_unaligned]
+// TILE:         tile.launch [@square_kernel, @square_kernel_768_rows, @square_kernel_512_rows, @square_kernel_256_rows, @square_kernel_128_rows, @square_kernel_64_rows, @square_kernel_32_rows, @square_kernel_unaligned]
 func.func @square(%x: tensor<?x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor<?x4096xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x4096xbf16>, tensor<4096x4096xbf16> -> tensor<?x4096xf32>
   return %0 : tensor<?x4096xf32>
@@ -54,10 +61,16 @@ func.func @narrow(%x: tensor<?x4096xbf16>, %w: tensor<1024x4096xbf16>) -> tensor
   return %0 : tensor<?x1024xf32>
 }
 
-// Wide weights have tiles for all multiprocessors.
+// Wide weights have tiles for all multiprocessors. From one number of rows to the
+// next, other tiles are in as few waves as there can be.
 // CHECK-LABEL: tile.kernel @wide_kernel(
-// CHECK-SAME:      few_rows = array<i64: 32, 64>
-// CHECK-SAME:      few_rows_schedules = [#tile.matmul<rows = 64, columns = 128, {{[^>]*}}, split = 1>, #tile.matmul<{{[^>]*}}>]
+// CHECK-SAME:      few_rows = array<i64: 32, 64, 128, 256, 384, 512, 640>
+// CHECK-SAME:      few_rows_schedules = [#tile.matmul<rows = 64, columns = 128, {{[^>]*}}, split = 1>, #tile.matmul<{{[^>]*}}>,
+// CHECK-SAME:        #tile.matmul<rows = 128, columns = 128, {{[^>]*}}, cluster = 1, split = 1>,
+// CHECK-SAME:        #tile.matmul<rows = 128, columns = 256, {{[^>]*}}, cluster = 2>,
+// CHECK-SAME:        #tile.matmul<rows = 128, columns = 256, {{[^>]*}}, cluster = 1, split = 1>,
+// CHECK-SAME:        #tile.matmul<rows = 128, columns = 256, {{[^>]*}}, cluster = 2>,
+// CHECK-SAME:        #tile.matmul<rows = 128, columns = 192, {{[^>]*}}, cluster = 1, split = 1>]
 func.func @wide(%x: tensor<?x4096xbf16>, %w: tensor<28672x4096xbf16>) -> tensor<?x28672xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x4096xbf16>, tensor<28672x4096xbf16> -> tensor<?x28672xf32>
   return %0 : tensor<?x28672xf32>
