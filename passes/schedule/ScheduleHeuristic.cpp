@@ -459,6 +459,7 @@ static void relieveRegisters(ScheduleFields &fields,
   // Of narrower vectors than this, and of wide types, loads and addresses take
   // more than spills.
   constexpr int64_t fewestBytes = 8, wide = 4;
+  constexpr int64_t mostThreads = 512;
   if (!isCrowded(shape) || shape.numReductions == 0 || shape.band ||
       isLoop(fields, shape))
     return;
@@ -473,6 +474,14 @@ static void relieveRegisters(ScheduleFields &fields,
   const int64_t mostBlocks =
       canShare ? target.maxBlocksPerCluster : chosen.getBlocks();
   double least = getExcess(chosen, shape);
+  auto tryOther = [&](ScheduleFields other) {
+    chooseForGPU(other, shape, target);
+    chooseReread(other, shape, target);
+    if (isLoop(other, shape) || getExcess(other, shape) >= least)
+      return;
+    least = getExcess(other, shape);
+    fields = other;
+  };
   for (int64_t blocks = chosen.getBlocks(); blocks <= mostBlocks; blocks *= 2)
     for (int64_t vector : vectors) {
       if (least <= (blocks > chosen.getBlocks() ? mostOfBlocks : mostExcess))
@@ -481,13 +490,20 @@ static void relieveRegisters(ScheduleFields &fields,
       other.vector = vector;
       if (blocks > 1)
         other.cluster = blocks;
-      chooseForGPU(other, shape, target);
-      chooseReread(other, shape, target);
-      if (isLoop(other, shape) || getExcess(other, shape) >= least)
-        continue;
-      least = getExcess(other, shape);
-      fields = other;
+      tryOther(other);
     }
+  // Blocks of a row that cannot be shared by more of them have a vector for
+  // each thread.
+  const int64_t vectorsOfBlock = llvm::divideCeil(
+      shape.getSpan(fields.vector), fields.getBlocks() * fields.vector);
+  if (least <= mostOfBlocks || given.threads || fields.getBlocks() == 1 ||
+      vectorsOfBlock > mostThreads)
+    return;
+  ScheduleFields other = given;
+  other.vector = fields.vector;
+  other.cluster = fields.getBlocks();
+  other.threads = llvm::alignTo(vectorsOfBlock, kWarp);
+  tryOther(other);
 }
 
 /// Has a multiprocessor work on several rows of a costly formula where one
