@@ -16,6 +16,7 @@ On the device the backward runs behind all forwards, timed alone; of the wall an
 host, it is what forward and backward together take longer than the forward.
 """
 
+import importlib
 import sys
 import time
 
@@ -31,8 +32,8 @@ from bastile_bench._report import (
 )
 
 DIRECTIONS = ("inference", "forward", "backward", "both")
-#: The preset that is no shapes of ops.
-_ATTENTION = "attention"
+#: The presets that are no shapes of ops, and the commands that measure them.
+_COMMANDS = {"attention": "attention", "products": "tensor_cores"}
 
 
 def add_arguments(parser) -> None:
@@ -48,10 +49,11 @@ def add_arguments(parser) -> None:
     shapes.add_argument(
         "--preset",
         nargs="+",
-        choices=[*_ops.PRESETS, _ATTENTION],
+        choices=[*_ops.PRESETS, *_COMMANDS],
         default=["models"],
         help="; ".join(f"{name}: {what}" for name, what in _ops.PRESETS.items())
-        + f"; {_ATTENTION}, alone: what the command of this name measures (models)",
+        + "; attention, products, alone: what the command attention measures, and "
+        "tensor-cores of products (models)",
     )
     parser.add_argument(
         "--directions",
@@ -77,12 +79,13 @@ def add_arguments(parser) -> None:
 
 def run(arguments) -> int:
     """Measures, prints and writes; 1 if a kernel of Bastile's failed."""
-    if _ATTENTION in arguments.preset:
-        from bastile_bench._commands import attention
-
-        if arguments.preset != [_ATTENTION] or arguments.ops:
-            raise ValueError(f"--preset {_ATTENTION} stands alone, without --ops")
-        return attention.run(attention.of_preset(arguments))
+    if alone := [name for name in arguments.preset if name in _COMMANDS]:
+        if len(arguments.preset) > 1 or arguments.ops:
+            raise ValueError(f"--preset {alone[0]} stands alone, without --ops")
+        command = importlib.import_module(
+            f"bastile_bench._commands.{_COMMANDS[alone[0]]}"
+        )
+        return command.run(command.of_preset(arguments))
     if arguments.forward_only:
         arguments.directions = ["forward"]
     cases = find_cases(arguments)

@@ -78,6 +78,16 @@ def add_arguments(parser) -> None:
     _options.add_folder(parser)
 
 
+def of_preset(arguments) -> argparse.Namespace:
+    """The arguments of this command for those of `kernels` with the preset of products."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    found = parser.parse_args(["--split-products", "--attentions"])
+    for name in ("device", "out"):
+        setattr(found, name, getattr(arguments, name))
+    return found
+
+
 def _add_sizes(parser, name, form, default, what=""):
     parser.add_argument(
         name,

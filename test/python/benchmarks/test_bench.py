@@ -343,6 +343,8 @@ def test_the_models_have_at_most_16384_rows():
         ("--device cpu --ops rope --shapes 8x8", "rope takes shapes of 5 sizes"),
         ("--device cpu --ops silu --shapes 8by8", "'8by8' is no shape"),
         ("--device cpu --ops silu --preset small", "nothing to measure"),
+        ("--device cpu --preset products small", "products stands alone"),
+        ("--device cpu --ops silu --preset products", "products stands alone"),
         ("--device cpu --ops quantize_blocks --shapes 8x100", "groups of 128"),
     ],
 )
