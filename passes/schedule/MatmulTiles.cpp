@@ -210,8 +210,8 @@ static MatmulFields chooseForOneWarpgroup(const MatmulShape &shape,
   }
 }
 
-/// Of the tiles for more rows, those by which a product of `rows` rows takes the
-/// least time; `fields` if they gain too little.
+/// Of the tiles for more rows, those by which a product of `rows` rows takes
+/// the least time; `fields` if they gain too little.
 static MatmulFields chooseForCount(const MatmulShape &shape,
                                    const Target &target,
                                    const MatmulFields &fields, int64_t rows) {
