@@ -63,12 +63,28 @@ static int64_t countClusters(int64_t blocks, const Target &target) {
   return (target.multiprocessors - left) / blocks;
 }
 
-/// The clocks of a step of one block, which goes along 128 bytes of the
-/// factors' rows: those of its tensor cores, or those in which shared memory is
-/// read by products and written by copies, 128 bytes a clock. A warpgroup reads
-/// the left factor of its own rows and all of the right one.
+/// Bytes of the pieces of a factor's rows that a step goes along, which are as
+/// long as the lines of the cache.
+static constexpr int64_t kLineBytes = 128;
+
+/// Whether the rows of a factor do not all begin with a line of the cache, so
+/// that each of their pieces lies in two lines.
+static bool crossesLines(const MatmulShape &shape) {
+  tile::DotOp dot = shape.dot;
+  const int64_t bytes = getElementBytes(dot.getFactorType());
+  return llvm::any_of(ValueRange{dot.getA(), dot.getB()}, [&](Value factor) {
+    const int64_t length =
+        cast<RankedTensorType>(factor.getType()).getShape().back();
+    return !ShapedType::isDynamic(length) && length * bytes % kLineBytes != 0;
+  });
+}
+
+/// The clocks of a step of one block: those of its tensor cores, or those in
+/// which shared memory is read by products and written by copies, 128 bytes a
+/// clock. A warpgroup reads the left factor of its own rows and all of the
+/// right one.
 static double getStepClocks(int64_t rows, int64_t columns) {
-  constexpr double sums = 32, rowBytes = 128, bytes = 128;
+  constexpr double sums = 32, rowBytes = kLineBytes, bytes = 128;
   const double products = static_cast<double>(rows * columns) / sums;
   const auto warpgroups = static_cast<double>(rows / kRows);
   const double read = static_cast<double>(rows) + warpgroups * columns;
@@ -94,7 +110,15 @@ static double getClocks(const MatmulFields &fields, const MatmulShape &shape,
       llvm::divideCeil(tiles, countClusters(blocks, target)));
   const auto steps =
       static_cast<double>(llvm::divideCeil(sizes.length, fields.depth * split));
-  double clocks = steps * getStepClocks(fields.rows, columns) + behind;
+  double step = getStepClocks(fields.rows, columns);
+  // What the cache gives one of all multiprocessors in a clock. The blocks of a
+  // cluster share the columns.
+  constexpr double acrossLines = 26;
+  if (crossesLines(shape))
+    step = std::max(step, (static_cast<double>(fields.rows) +
+                           static_cast<double>(columns) / fields.cluster) *
+                              kLineBytes / acrossLines);
+  double clocks = steps * step + behind;
   if (split > 1)
     clocks += exchange + ofByte * sumBytes * fields.rows * columns;
   const int64_t bytes = getElementBytes(tile::DotOp(shape.dot).getFactorType());
@@ -136,8 +160,11 @@ static bool hasStages(MatmulFields fields, const MatmulShape &shape,
 }
 
 /// Calls `visit` with each smaller tile that may be faster than the one of
-/// `chooseForFactors`, for more rows than a warpgroup multiplies.
+/// `chooseForFactors`, for more rows than a warpgroup multiplies; also with
+/// those of blocks that share columns, which read less of them from the cache,
+/// if `sharesColumns`.
 static void visitTiles(const MatmulShape &shape, const Target &target,
+                       bool sharesColumns,
                        function_ref<void(const MatmulFields &)> visit) {
   constexpr int64_t panel = 64, mostColumns = 256;
   const auto needed =
@@ -148,7 +175,13 @@ static void visitTiles(const MatmulShape &shape, const Target &target,
           : 1;
   for (int64_t columns = panel;
        columns <= std::min(needed, mostColumns / shape.numDots);
-       columns += panel)
+       columns += panel) {
+    MatmulFields shared = chooseForFactors(shape);
+    shared.columns = columns;
+    if (sharesColumns && hasStages(shared, shape, target)) {
+      fillStages(shared, shape, target);
+      visit(shared);
+    }
     for (int64_t split = 1; split <= mostSplit; split *= 2) {
       // The blocks of a cluster complete as many columns each.
       if (split > 1 && !llvm::isPowerOf2_64(columns))
@@ -162,6 +195,7 @@ static void visitTiles(const MatmulShape &shape, const Target &target,
       fillStages(fields, shape, target);
       visit(fields);
     }
+  }
 }
 
 /// The tiles of a product of at most as many rows as a warpgroup multiplies,
@@ -216,7 +250,7 @@ static MatmulFields chooseForCount(const MatmulShape &shape,
                                    const Target &target,
                                    const MatmulFields &fields, int64_t rows) {
   // What the times are known to.
-  constexpr double error = 0.05;
+  constexpr double error = 0.08;
   ProductSizes sizes;
   sizes.rows = rows;
   sizes.columns = getMatrix(shape).back();
@@ -224,7 +258,10 @@ static MatmulFields chooseForCount(const MatmulShape &shape,
   sizes.batch = getBatch(shape).value_or(1);
   MatmulFields best = fields;
   double least = (1 - error) * getClocks(fields, shape, sizes, target);
-  visitTiles(shape, target, [&](const MatmulFields &other) {
+  // A cluster of few rows would leave one of its blocks idle.
+  const bool sharesColumns =
+      crossesLines(shape) && rows > fields.cluster * fields.rows;
+  visitTiles(shape, target, sharesColumns, [&](const MatmulFields &other) {
     const double clocks = getClocks(other, shape, sizes, target);
     if (clocks < least) {
       least = clocks;

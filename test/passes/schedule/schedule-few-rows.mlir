@@ -144,3 +144,12 @@ func.func @pinned(%x: tensor<?x4096xbf16>, %w: tensor<4096x4096xbf16>) -> tensor
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x4096xbf16>, tensor<4096x4096xbf16> -> tensor<?x4096xf32>
   return %0 : tensor<?x4096xf32>
 }
+
+// Rows of 5776 and 8208 bytes do not all begin with a line of the cache, so that blocks
+// wait for what they copy: two blocks that share columns copy less of them.
+// CHECK-LABEL: tile.kernel @crossing_kernel(
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 192, {{[^>]*}}, cluster = 2>
+func.func @crossing(%dy: tensor<?x2888xbf16>, %x: tensor<?x4104xbf16>) -> tensor<2888x4104xf32> {
+  %0 = tile.dot %dy, %x contract [0, 0] : tensor<?x2888xbf16>, tensor<?x4104xbf16> -> tensor<2888x4104xf32>
+  return %0 : tensor<2888x4104xf32>
+}
