@@ -106,8 +106,8 @@ private:
 
 /// The descriptor of an operand in shared memory, as the PTX ISA defines it for
 /// `wgmma`: address, leading and stride offsets in units of 16 bytes, and the
-/// swizzle. `text` makes it a register of the assembly, called `name`; the
-/// operand of `assembly` is the address alone, which all parts of a tile share.
+/// swizzle. Returns the text that makes it a register of `assembly`, called
+/// `name`; an operand is the address alone, which all parts of a tile share.
 /// Arithmetic on 32 bits, as here, is done once for a whole warp; the assembler
 /// does that on 64 bits in each thread, and then moves the result.
 std::string buildDescriptor(StringRef name, llvm::Value *address,
