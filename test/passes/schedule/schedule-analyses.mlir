@@ -1,5 +1,4 @@
-// RUN: tile-opt %s --schedule --tile --mlir-timing -o /dev/null 2>&1 \
-// RUN:   | FileCheck %s
+// RUN: tile-opt %s --schedule --tile --mlir-timing -o /dev/null 2>&1 | FileCheck %s
 
 // What `schedule` finds out of a kernel, `tile` knows.
 // CHECK:     Schedule
