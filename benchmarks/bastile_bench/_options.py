@@ -57,6 +57,17 @@ def add_timing(parser: argparse.ArgumentParser, rounds: int) -> None:
     add_folder(parser)
 
 
+def of_preset(add_arguments, words, arguments, names) -> argparse.Namespace:
+    """The arguments of the command whose parser has ``add_arguments``, called with
+    ``words``, with those called ``names`` of the command that has a preset of it."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    found = parser.parse_args(words)
+    for name in names:
+        setattr(found, name, getattr(arguments, name))
+    return found
+
+
 def parse_sizes(text: str) -> tuple:
     """The sizes in ``8192x2880``, all at least 1; none if the text has others."""
     try:

@@ -125,8 +125,8 @@ struct ExpandDivision : public OpRewritePattern<arith::DivFOp> {
   }
 };
 
-/// 1 / sqrt(x), which the GPU has as one instruction when both may be
-/// approximate.
+/// 1 / sqrt(x), which the GPU has as one instruction where the root is not
+/// subnormal, within two units in the last place.
 struct ExpandRsqrt : public OpRewritePattern<math::RsqrtOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -135,7 +135,7 @@ struct ExpandRsqrt : public OpRewritePattern<math::RsqrtOp> {
     if (!isFloat32(op.getType()))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType(), op.getFastmath());
-    if (isApproximate(op.getFastmath()) && isFlushed(op)) {
+    if (isFlushed(op)) {
       rewriter.replaceOp(op, createIntrinsic(f, "llvm.nvvm.rsqrt.approx.ftz.f",
                                              op.getOperand()));
       return success();
@@ -147,15 +147,16 @@ struct ExpandRsqrt : public OpRewritePattern<math::RsqrtOp> {
   }
 };
 
-/// Roots of subnormal numbers take instructions of their own. All other roots
-/// are left to code generation, which knows those.
+/// Roots that are not of subnormal numbers are one instruction, within a unit
+/// in the last place, which serves those whose every bit counts as well: a
+/// correctly rounded root has a branch (ExpandQuotients.cpp). All other roots
+/// are left to code generation.
 struct ExpandSqrt : public OpRewritePattern<math::SqrtOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(math::SqrtOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!isFloat32(op.getType()) || !isApproximate(op.getFastmath()) ||
-        !isFlushed(op))
+    if (!isFloat32(op.getType()) || !isFlushed(op))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType());
     rewriter.replaceOp(

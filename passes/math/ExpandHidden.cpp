@@ -55,8 +55,7 @@ Value hideLog1p(Formula &f, Value x) {
   return f.select(f.less(f.abs(x), f.number(0.1)), f.mul(near, x), far);
 }
 
-/// 1 - 2^p(|x|), save near 0. From 4 on, the power is lost
-/// beside 1.
+/// 1 - 2^p(|x|), save near 0. From 4 on, the power is lost beside 1.
 Value hideErf(Formula &f, Value x) {
   Value near = f.mul(f.polynomial(f.mul(x, x), {-0.0233806706, 0.112069462,
                                                 -0.376071206, 1.12837854}),

@@ -150,7 +150,7 @@ mlir::Value createExp(Formula &f, mlir::Value x, mlir::Value rest);
 
 /// Patterns for functions that the GPU has as approximate instructions.
 void populateApproximationPatterns(mlir::RewritePatternSet &patterns);
-/// Patterns for quotients and roots of float32 that are not approximate.
+/// Patterns for quotients of float32 that are not approximate.
 void populateQuotientPatterns(mlir::RewritePatternSet &patterns);
 /// Patterns for functions of float32 that are approximate, of which the GPU has
 /// only parts.

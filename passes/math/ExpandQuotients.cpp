@@ -1,11 +1,11 @@
-//===- ExpandQuotients.cpp - Quotients and roots of float32 on GPUs -------===//
+//===- ExpandQuotients.cpp - Quotients of float32 on GPUs -----------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 //
-// Quotients and roots that float32 results need. A GPU has them correctly
-// rounded only as a dozen instructions around a branch, behind which waits a
+// Quotients that float32 results need. A GPU has them correctly rounded, as it
+// has roots, only as a dozen instructions around a branch, behind which waits a
 // subroutine for numbers near the ends of the range. What lies behind such a
 // branch cannot start ahead of it, so that a thread computes its elements one
 // after another. Here are formulas without a branch for operands that are known
@@ -16,7 +16,6 @@
 
 #include "passes/math/ExpandMath.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include <limits>
@@ -27,12 +26,6 @@ using namespace bastile;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// Whether `op` computes float32 whose every bit counts.
-template <typename OpTy>
-bool isWide(OpTy op) {
-  return isFloat32(op.getType()) && !isApproximate(op.getFastmath());
-}
 
 /// By what divisors are multiplied. A divisor is below 2^128, so that the
 /// reciprocal of an eighth of it is not subnormal, nor is one that is a little
@@ -108,7 +101,7 @@ struct ExpandWideDivision : public OpRewritePattern<arith::DivFOp> {
 
   LogicalResult matchAndRewrite(arith::DivFOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!isWide(op))
+    if (!isFloat32(op.getType()) || isApproximate(op.getFastmath()))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType());
     Value x = op.getLhs(), y = op.getRhs();
@@ -125,32 +118,8 @@ struct ExpandWideDivision : public OpRewritePattern<arith::DivFOp> {
   }
 };
 
-/// Roots by the GPU's instruction, whose error is a unit in the last place, and
-/// two for reciprocal roots.
-template <typename OpTy>
-struct ExpandWideRoot : public OpRewritePattern<OpTy> {
-  ExpandWideRoot(MLIRContext *context, StringRef intrinsic)
-      : OpRewritePattern<OpTy>(context, /*benefit=*/2), intrinsic(intrinsic) {}
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    if (!isWide(op) || !isFlushed(op))
-      return failure();
-    Formula f(rewriter, op.getLoc(), op.getType());
-    rewriter.replaceOp(op, createIntrinsic(f, intrinsic, op.getOperand()));
-    return success();
-  }
-
-  StringRef intrinsic;
-};
-
 } // namespace
 
 void bastile::populateQuotientPatterns(RewritePatternSet &patterns) {
-  MLIRContext *context = patterns.getContext();
-  patterns.add<ExpandWideDivision>(context);
-  patterns.add<ExpandWideRoot<math::SqrtOp>>(context,
-                                             "llvm.nvvm.sqrt.approx.ftz.f");
-  patterns.add<ExpandWideRoot<math::RsqrtOp>>(context,
-                                              "llvm.nvvm.rsqrt.approx.ftz.f");
+  patterns.add<ExpandWideDivision>(patterns.getContext());
 }

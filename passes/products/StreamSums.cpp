@@ -48,12 +48,17 @@ Value StreamSums::scale(Value tile, Value row) {
   return arith::MulFOp::create(builder, tile, row);
 }
 
+/// The tile of the result of `op`.
+RankedTensorType StreamSums::getResultType(Operation *op) const {
+  return emitter.getTileType(cast<RankedTensorType>(op->getResult(0).getType()),
+                             /*ofFactor=*/false);
+}
+
 /// The tile of the accumulator of `op` in the loop. No step needs the sum of a
 /// row, so that threads in the layout of products leave apart what each of them
 /// adds up of it, and meet behind the loop. A maximum is needed in each step.
 RankedTensorType StreamSums::getAccumulatorType(Operation *op) const {
-  RankedTensorType type = emitter.getTileType(
-      cast<RankedTensorType>(op->getResult(0).getType()), false);
+  RankedTensorType type = getResultType(op);
   auto layout = dyn_cast_or_null<tile::MmaAttr>(type.getEncoding());
   if (!layout || !isa<tile::ReduceOp>(op) ||
       getKind(op) != tile::ReduceKind::Add || type.getDimSize(0) == 1)
@@ -313,8 +318,7 @@ Value StreamSums::finishFollowing(const FollowingSum &sum, Value total,
 void StreamSums::finish(ValueRange totals) {
   for (auto [index, op] : llvm::enumerate(ops)) {
     Value total = totals[index];
-    RankedTensorType type = emitter.getTileType(
-        cast<RankedTensorType>(op->getResult(0).getType()), false);
+    RankedTensorType type = getResultType(op);
     if (total.getType() != type)
       total = tile::ReduceOp::create(builder, type, getKind(op), total);
     if (const FollowingSum *sum = following.lookup(op)) {

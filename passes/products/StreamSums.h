@@ -80,6 +80,7 @@ private:
 
   size_t getNumber(mlir::Value result) const;
   bool takesAnyScale(mlir::Value subtracted) const;
+  mlir::RankedTensorType getResultType(mlir::Operation *op) const;
   mlir::RankedTensorType getAccumulatorType(mlir::Operation *op) const;
   Step &getStep(const FollowingSum &sum, mlir::ValueRange before,
                 mlir::ValueRange after);

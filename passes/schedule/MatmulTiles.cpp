@@ -79,17 +79,25 @@ static bool crossesLines(const MatmulShape &shape) {
   });
 }
 
-/// The clocks of a step of one block: those of its tensor cores, or those in
-/// which shared memory is read by products and written by copies, 128 bytes a
-/// clock. A warpgroup reads the left factor of its own rows and all of the
-/// right one.
-static double getStepClocks(int64_t rows, int64_t columns) {
-  constexpr double sums = 32, rowBytes = kLineBytes, bytes = 128;
-  const double products = static_cast<double>(rows * columns) / sums;
-  const auto warpgroups = static_cast<double>(rows / kRows);
-  const double read = static_cast<double>(rows) + warpgroups * columns;
-  const auto written = static_cast<double>(rows + columns);
-  return std::max(products, (read + written) * rowBytes / bytes);
+/// The clocks of a step of one block: those of its tensor cores, those in which
+/// shared memory is read by products and written by copies, or, where rows
+/// cross the cache's lines, those in which the cache gives one of all
+/// multiprocessors what it copies. A warpgroup reads the left factor of its own
+/// rows and all of the right one; the blocks of a cluster share the columns
+/// that they copy.
+static double getStepClocks(const MatmulFields &fields,
+                            const MatmulShape &shape) {
+  constexpr double sums = 32, sharedBytes = 128, acrossLines = 26;
+  const auto rows = static_cast<double>(fields.rows);
+  const auto columns = static_cast<double>(fields.columns * shape.numDots);
+  const auto warpgroups = static_cast<double>(fields.rows / kRows);
+  const double read = rows + warpgroups * columns, written = rows + columns;
+  const double clocks = std::max(rows * columns / sums,
+                                 (read + written) * kLineBytes / sharedBytes);
+  if (!crossesLines(shape))
+    return clocks;
+  const double copied = rows + columns / static_cast<double>(fields.cluster);
+  return std::max(clocks, copied * kLineBytes / acrossLines);
 }
 
 /// The clocks of a product of `sizes` by `fields`. The numbers are those of an
@@ -110,15 +118,7 @@ static double getClocks(const MatmulFields &fields, const MatmulShape &shape,
       llvm::divideCeil(tiles, countClusters(blocks, target)));
   const auto steps =
       static_cast<double>(llvm::divideCeil(sizes.length, fields.depth * split));
-  double step = getStepClocks(fields.rows, columns);
-  // What the cache gives one of all multiprocessors in a clock. The blocks of a
-  // cluster share the columns.
-  constexpr double acrossLines = 26;
-  if (crossesLines(shape))
-    step = std::max(step, (static_cast<double>(fields.rows) +
-                           static_cast<double>(columns) / fields.cluster) *
-                              kLineBytes / acrossLines);
-  double clocks = steps * step + behind;
+  double clocks = steps * getStepClocks(fields, shape) + behind;
   if (split > 1)
     clocks += exchange + ofByte * sumBytes * fields.rows * columns;
   const int64_t bytes = getElementBytes(tile::DotOp(shape.dot).getFactorType());
@@ -169,32 +169,27 @@ static void visitTiles(const MatmulShape &shape, const Target &target,
   constexpr int64_t panel = 64, mostColumns = 256;
   const auto needed =
       static_cast<int64_t>(llvm::alignTo(getMatrix(shape).back(), panel));
+  auto visitIfItFits = [&](MatmulFields fields) {
+    if (!hasStages(fields, shape, target))
+      return;
+    fillStages(fields, shape, target);
+    visit(fields);
+  };
+  const MatmulFields many = chooseForFactors(shape);
   const int64_t mostSplit =
-      getBatch(shape) == 1
-          ? getMostSplit(getLength(shape), chooseForFactors(shape).depth)
-          : 1;
+      getBatch(shape) == 1 ? getMostSplit(getLength(shape), many.depth) : 1;
   for (int64_t columns = panel;
        columns <= std::min(needed, mostColumns / shape.numDots);
        columns += panel) {
-    MatmulFields shared = chooseForFactors(shape);
-    shared.columns = columns;
-    if (sharesColumns && hasStages(shared, shape, target)) {
-      fillStages(shared, shape, target);
-      visit(shared);
-    }
-    for (int64_t split = 1; split <= mostSplit; split *= 2) {
-      // The blocks of a cluster complete as many columns each.
-      if (split > 1 && !llvm::isPowerOf2_64(columns))
-        continue;
-      MatmulFields fields = chooseForFactors(shape);
-      fields.cluster = 1;
-      fields.columns = columns;
-      fields.split = split;
-      if (!hasStages(fields, shape, target))
-        continue;
-      fillStages(fields, shape, target);
-      visit(fields);
-    }
+    MatmulFields fields = many;
+    fields.columns = columns;
+    if (sharesColumns)
+      visitIfItFits(fields);
+    fields.cluster = 1;
+    // The blocks of a cluster complete as many columns each.
+    const int64_t most = llvm::isPowerOf2_64(columns) ? mostSplit : 1;
+    for (fields.split = 1; fields.split <= most; fields.split *= 2)
+      visitIfItFits(fields);
   }
 }
 

@@ -84,12 +84,8 @@ def add_arguments(parser) -> None:
 
 def of_preset(arguments) -> argparse.Namespace:
     """The arguments of this command for those of `kernels` with its preset."""
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    found = parser.parse_args([])
-    for name in ("device", "dtype", "out", "no_plots", "forward_only"):
-        setattr(found, name, getattr(arguments, name))
-    return found
+    names = ("device", "dtype", "out", "no_plots", "forward_only")
+    return _options.of_preset(add_arguments, [], arguments, names)
 
 
 def _length(text):

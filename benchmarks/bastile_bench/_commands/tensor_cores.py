@@ -80,12 +80,8 @@ def add_arguments(parser) -> None:
 
 def of_preset(arguments) -> argparse.Namespace:
     """The arguments of this command for those of `kernels` with the preset of products."""
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    found = parser.parse_args(["--split-products", "--attentions"])
-    for name in ("device", "out"):
-        setattr(found, name, getattr(arguments, name))
-    return found
+    words = ["--split-products", "--attentions"]
+    return _options.of_preset(add_arguments, words, arguments, ("device", "out"))
 
 
 def _add_sizes(parser, name, form, default, what=""):
