@@ -36,25 +36,27 @@ def annotate(model) -> None:
         if hasattr(module, "_apply_gate"):
             _mark_method(module, "_apply_gate", "activation")
     source = sys.modules[type(model).__module__]
-    for name, category in (
-        ("apply_rotary_pos_emb", "rope"),
-        ("eager_attention_forward", "attention"),
-    ):
-        if hasattr(source, name):
-            setattr(source, name, _marked(getattr(source, name), category))
-    _mark_attention(model.config._attn_implementation)
+    if hasattr(source, "apply_rotary_pos_emb"):
+        _mark_method(source, "apply_rotary_pos_emb", "rope")
+    _mark_attention()
 
 
 def _mark_method(owner, name, category):
     setattr(owner, name, _marked(getattr(owner, name), category))
 
 
-def _mark_attention(name):
+def _mark_attention():
+    """Marks whatever layers get when they ask for their attention. The functions behind
+    it stay as they are: Bastile knows by them what it may take the place of."""
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    if name in ALL_ATTENTION_FUNCTIONS:
-        function = ALL_ATTENTION_FUNCTIONS[name]
-        ALL_ATTENTION_FUNCTIONS[name] = _marked(function, "attention")
+    ask = ALL_ATTENTION_FUNCTIONS.get_interface
+
+    @functools.wraps(ask)
+    def ask_and_mark(*operands, **named):
+        return _marked(ask(*operands, **named), "attention")
+
+    ALL_ATTENTION_FUNCTIONS.get_interface = ask_and_mark
 
 
 def _marked(function, category):

@@ -24,7 +24,7 @@ NOT_OURS = ("matmul", "attention", "optimizer", "routing", "embedding", "idle")
 
 # What a name says whoever ran it.
 _ALWAYS = (
-    ("optimizer", r"multi_tensor_apply|fused_?adam|_foreach_"),
+    ("optimizer", r"multi_tensor_apply|fused_?adam|_foreach_|_adamw_kernel"),
     ("copy", r"^memcpy|^memset"),
     ("attention", r"flash|fmha|scaled_dot_product|sdpa"),
     (

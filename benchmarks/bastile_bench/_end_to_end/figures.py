@@ -15,6 +15,8 @@ _COLOURS = {
     "bastile+compile": "#009e73",
     "bastile+linear": "#56b4e9",
     "bastile+linear+compile": "#d55e00",
+    "bastile+adamw": "#000000",
+    "bastile+adamw+compile": "#666666",
 }
 
 

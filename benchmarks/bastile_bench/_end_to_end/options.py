@@ -37,7 +37,7 @@ def add_common(parser, default_providers: str, default_models: str) -> None:
         default=default_providers,
         metavar="NAMES",
         help="hf, liger, bastile, compile, liger+compile, bastile+compile, "
-        "bastile+linear, bastile+linear+compile "
+        "bastile+linear, bastile+linear+compile, bastile+adamw, bastile+adamw+compile "
         f"(default {default_providers})",
     )
     parser.add_argument("--device", help="cuda, cuda:1 or cpu (default: what there is)")

@@ -1,8 +1,9 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Who runs a model: Hugging Face alone, Liger, Bastile, each also compiled.
 
-A provider is a name of parts joined by ``+``, as in ``bastile+compile``; ``linear`` beside
-``bastile`` is for `bastile.apply(..., linear=True)`. It is prepared in a process of its own, before the model is built.
+A provider is a name of parts joined by ``+``, as in ``bastile+compile``. Beside ``bastile``,
+``linear`` is for `bastile.apply(..., linear=True)` and ``adamw`` for `bastile.optim.AdamW`.
+It is prepared in a process of its own, before the model is built.
 """
 
 import dataclasses
@@ -12,6 +13,7 @@ BASELINE = "hf"
 _PATCHES = ("liger", "bastile")
 _COMPILE = "compile"
 _LINEAR = "linear"
+_OPTIMIZER = "adamw"
 #: What is measured where nothing is said, the cheapest first.
 DEFAULT = "hf,liger,bastile,compile,bastile+compile"
 
@@ -28,6 +30,8 @@ class Provider:
     is_compiled: bool
     #: Whether Bastile takes products together with their activations.
     has_products: bool = False
+    #: Whether Bastile's optimizer takes the steps.
+    has_optimizer: bool = False
 
 
 def parse(text: str) -> list:
@@ -44,19 +48,23 @@ def _parse_one(name):
     parts = name.split("+")
     if name == BASELINE:
         return Provider(name, None, False)
-    known = (*_PATCHES, _COMPILE, _LINEAR)
+    options = (_LINEAR, _OPTIMIZER)
+    known = (*_PATCHES, _COMPILE, *options)
     if any(part not in known for part in parts) or len(set(parts)) < len(parts):
         raise ValueError(
             f"there is no provider '{name}': it is {BASELINE}, {', '.join(known)}, or "
-            "one of liger and bastile with +compile, and bastile with +linear"
+            "one of liger and bastile with +compile, and bastile with "
+            f"{' and '.join(f'+{option}' for option in options)}"
         )
     patches = [part for part in parts if part in _PATCHES]
     if len(patches) > 1:
         raise ValueError(f"provider '{name}': only one library can patch a model")
     patch = patches[0] if patches else None
-    if _LINEAR in parts and patch != "bastile":
-        raise ValueError(f"provider '{name}': +linear is an option of bastile")
-    return Provider(name, patch, _COMPILE in parts, _LINEAR in parts)
+    for option in options:
+        if option in parts and patch != "bastile":
+            raise ValueError(f"provider '{name}': +{option} is an option of bastile")
+    has_products, has_optimizer = (option in parts for option in options)
+    return Provider(name, patch, _COMPILE in parts, has_products, has_optimizer)
 
 
 def prepare(provider: Provider, model_type: str) -> None:
@@ -93,6 +101,21 @@ def _patch_with_bastile(model_type, linear):
     if all(patch.reason for patch in patches):
         raise Unavailable(f"Bastile has no patches of model type '{model_type}'")
     bastile.apply(model_type, linear=linear)
+
+
+def make_optimizer(provider: Provider, parameters, learning_rate: float):
+    """AdamW: PyTorch's fused one, or Bastile's with its state in the parameters' type,
+    as PyTorch has it."""
+    if provider.has_optimizer:
+        import bastile
+
+        parameters = list(parameters)
+        return bastile.optim.AdamW(
+            parameters, lr=learning_rate, state_dtype=parameters[0].dtype
+        )
+    import torch
+
+    return torch.optim.AdamW(parameters, lr=learning_rate, fused=True)
 
 
 def compile_model(model, backend: str) -> None:

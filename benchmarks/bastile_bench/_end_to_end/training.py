@@ -14,8 +14,6 @@ class Training:
     the ``gradient_norm``, a tensor as well."""
 
     def __init__(self, job: dict, steps: int, data_seed: int):
-        import torch
-
         model = models.find(job["model"])
         device = job["device"]
         self.device = device
@@ -31,8 +29,8 @@ class Training:
         provider = providers.parse(job["provider"])[0]
         if provider.is_compiled:
             providers.compile_model(self.model, job["compile_backend"])
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=job["learning_rate"], fused=True
+        self.optimizer = providers.make_optimizer(
+            provider, self.model.parameters(), job["learning_rate"]
         )
         self._batches = models.draw_tokens(
             self.model.config.get_text_config().vocab_size,

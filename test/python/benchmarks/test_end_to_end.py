@@ -102,7 +102,8 @@ def test_an_unknown_model_is_refused_with_those_there_are():
 
 def test_providers_are_parts():
     found = providers.parse(
-        "hf,liger, bastile+compile,compile,bastile+linear,bastile+linear+compile"
+        "hf,liger, bastile+compile,compile,bastile+linear,bastile+linear+compile,"
+        "bastile+adamw"
     )
     assert found == [
         providers.Provider("hf", None, False),
@@ -111,6 +112,7 @@ def test_providers_are_parts():
         providers.Provider("compile", None, True),
         providers.Provider("bastile+linear", "bastile", False, True),
         providers.Provider("bastile+linear+compile", "bastile", True, True),
+        providers.Provider("bastile+adamw", "bastile", False, False, True),
     ]
 
 
@@ -123,12 +125,55 @@ def test_providers_are_parts():
         ("liger+bastile", "only one library"),
         ("liger+linear", "an option of bastile"),
         ("linear", "an option of bastile"),
+        ("liger+adamw", "an option of bastile"),
         ("hf,hf", "named twice"),
     ],
 )
 def test_wrong_providers_are_refused(text, message):
     with pytest.raises(ValueError, match=message):
         providers.parse(text)
+
+
+def test_optimizers():
+    """Both keep their state in the type of the weights."""
+    import bastile
+
+    for name, kind in (
+        ("bastile", torch.optim.AdamW),
+        ("bastile+adamw", bastile.optim.AdamW),
+    ):
+        weight = torch.nn.Parameter(torch.ones(4, dtype=torch.bfloat16))
+        weight.grad = torch.ones_like(weight)
+        provider = providers.parse(name)[0]
+        optimizer = providers.make_optimizer(provider, [weight], 0.5)
+        assert type(optimizer) is kind
+        optimizer.step()
+        assert optimizer.state[weight]["exp_avg"].dtype == torch.bfloat16
+        assert weight[0].item() == pytest.approx(0.5, abs=0.01)
+
+
+def test_marks_leave_attention_to_bastile(monkeypatch):
+    """What is measured with marks is what runs without them."""
+    import bastile
+
+    kernels = pytest.importorskip("bastile._patching.attention.kernels")
+    if not kernels.is_supported():
+        pytest.skip("this Transformers has masks that are tensors")
+    model = models.build(models.find("tiny-gpt_oss"), device="cpu", layers=1)
+    # Marks stay for good, but for this.
+    registry, source = (
+        kernels.ALL_ATTENTION_FUNCTIONS,
+        sys.modules[type(model).__module__],
+    )
+    monkeypatch.setattr(registry, "get_interface", registry.get_interface)
+    monkeypatch.setattr(source, "apply_rotary_pos_emb", source.apply_rotary_pos_emb)
+    ran = []
+    run = kernels.run
+    monkeypatch.setattr(kernels, "run", lambda *x: ran.append(1) or run(*x))
+    with bastile.apply("gpt_oss"):
+        annotations.annotate(model)
+        model(input_ids=torch.zeros(1, 4, dtype=torch.long))
+    assert ran
 
 
 @pytest.mark.parametrize("name", ["bastile", "bastile+linear"])

@@ -87,10 +87,12 @@ def _remove():
     with _lock:
         while _replaced:
             owner, name, before, after = _replaced.pop()
-            # Whoever has replaced it since then keeps that.
-            if owner[name] is after and before is None:
+            # Whoever has replaced or removed it since then keeps that.
+            if owner.get(name) is not after:
+                continue
+            if before is None:
                 del owner[name]
-            elif owner[name] is after:
+            else:
                 owner[name] = before
     kernels.forget()
 
