@@ -36,6 +36,17 @@ def packed_geglu_erf(gate_up):
     return _geglu_erf(*split(gate_up, 2))
 
 
+def _weighted(name, activation):
+    """An operator of rows that hold the gate and then up, and of a weight [rows, 1] for
+    each."""
+
+    def weighted(gate_up, weight):
+        return (activation(*split(gate_up, 2)) * weight).to(gate_up.dtype)
+
+    weighted.__name__ = name
+    return TracedOperator(weighted)
+
+
 def _again(name, activation):
     """An operator of the gate, up and an upstream gradient that returns the
     activation's result, which a backward needs again, and the gradients of the gate and
@@ -123,6 +134,10 @@ def _pair(name, kept):
     return Products(TracedOperator(alone), TracedOperator(kept))
 
 
+packed_swiglu_weighted = _weighted("packed_swiglu_weighted", _swiglu)
+packed_geglu_tanh_weighted = _weighted("packed_geglu_tanh_weighted", _geglu_tanh)
+packed_geglu_erf_weighted = _weighted("packed_geglu_erf_weighted", _geglu_erf)
+
 swiglu_again = _again("swiglu_again", _swiglu)
 geglu_tanh_again = _again("geglu_tanh_again", _geglu_tanh)
 geglu_erf_again = _again("geglu_erf_again", _geglu_erf)
@@ -159,3 +174,11 @@ def interleaved_geglu_bias(gate_up, bias, alpha=1.702, limit=7.0):
     """As `interleaved_geglu`, of ``gate_up + bias``, a sum that is not rounded."""
     gate, up = split(gate_up + bias, 2, interleaved=True)
     return op.geglu(gate, up, alpha=alpha, limit=limit).to(gate_up.dtype)
+
+
+@TracedOperator
+def interleaved_geglu_bias_weighted(gate_up, bias, weight, alpha=1.702, limit=7.0):
+    """As `interleaved_geglu_bias`, times a weight [rows, 1] for each row."""
+    gate, up = split(gate_up + bias, 2, interleaved=True)
+    hidden = op.geglu(gate, up, alpha=alpha, limit=limit)
+    return (hidden * weight).to(gate_up.dtype)

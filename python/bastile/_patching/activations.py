@@ -14,12 +14,14 @@ class Activation(NamedTuple):
     """The activation of an MLP: ``call`` computes the operand of the last product,
     ``again`` computes it again in the backward (`gated`), ``gradients`` computes those of
     the gate and up alone, and ``products`` are those of a first layer with it
-    (`gated_products`)."""
+    (`gated_products`). ``weighted``, of both in one row, also takes a weight for each
+    row."""
 
     call: Callable
     again: TracedOperator
     gradients: TracedOperator
     products: kernels.Products
+    weighted: TracedOperator | None = None
 
 
 def _geglu(form):
@@ -40,6 +42,7 @@ _ACTIVATIONS = {
             kernels.packed_swiglu_again,
             kernels.packed_swiglu_gradients,
             kernels.packed_swiglu_products,
+            kernels.packed_swiglu_weighted,
         ),
     ),
     "gelu": (
@@ -54,6 +57,7 @@ _ACTIVATIONS = {
             kernels.packed_geglu_erf_again,
             kernels.packed_geglu_erf_gradients,
             kernels.packed_geglu_erf_products,
+            kernels.packed_geglu_erf_weighted,
         ),
     ),
     "gelu_pytorch_tanh": (
@@ -68,6 +72,7 @@ _ACTIVATIONS = {
             kernels.packed_geglu_tanh_again,
             kernels.packed_geglu_tanh_gradients,
             kernels.packed_geglu_tanh_products,
+            kernels.packed_geglu_tanh_weighted,
         ),
     ),
 }

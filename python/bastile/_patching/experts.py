@@ -11,8 +11,16 @@ import functools
 
 import torch
 
-from bastile._formulas.activations import interleaved_geglu, interleaved_geglu_bias
+from bastile._formulas.activations import (
+    interleaved_geglu,
+    interleaved_geglu_bias,
+    interleaved_geglu_bias_weighted,
+)
 from bastile._patching import activations, grouped, routing
+
+
+#: The methods that `packed_gate` has made.
+_packed_gates = []
 
 
 @functools.cache
@@ -27,6 +35,7 @@ def packed_gate(original, patch):
             return original(self, gate_up)
         return activation.call(gate_up)
 
+    _packed_gates.append(apply_gate)
     return apply_gate
 
 
@@ -54,7 +63,7 @@ def packed_forward(original, patch):
         if run_grouped and run_grouped.is_of(self, has_bias=False):
             return run_grouped(
                 self,
-                lambda gate_up, plan: self._apply_gate(gate_up),
+                functools.partial(_activate_packed, self),
                 hidden_states,
                 top_k_index,
                 top_k_weights,
@@ -167,10 +176,19 @@ def _gpt_oss_expert(experts):
     return run
 
 
-def _activate_gpt_oss(experts, gate_up, plan):
+def _activate_packed(experts, gate_up, plan, factors):
+    activation = activations.by_class(packed=True).get(type(experts.act_fn))
+    own = getattr(experts._apply_gate, "__func__", None)
+    # Where somebody has replaced the method since, theirs is called.
+    if activation is not None and any(own is gate for gate in _packed_gates):
+        return activation.weighted(gate_up, factors)
+    return (experts._apply_gate(gate_up) * factors).to(gate_up.dtype)
+
+
+def _activate_gpt_oss(experts, gate_up, plan, factors):
     gate_up, bias = routing.with_bias(gate_up, experts.gate_up_proj_bias, plan)
-    return interleaved_geglu_bias(
-        gate_up, bias, attributes=(experts.alpha, experts.limit)
+    return interleaved_geglu_bias_weighted(
+        gate_up, bias, factors, attributes=(experts.alpha, experts.limit)
     )
 
 

@@ -51,15 +51,17 @@ class Grouped:
 
     def __call__(self, experts, activate, hidden, indices, weights):
         """By token [T, size], in the type of ``hidden``, for ``indices`` and
-        ``weights`` [T, K]. The first bias is for ``activate(gate_up, plan)`` to
-        add."""
+        ``weights`` [T, K]. The first bias is for ``activate(gate_up, plan, factors)`` to
+        add. It also multiplies each row by its factor, as the last product is linear:
+        there a weight costs no pass over rows, nor does its gradient."""
         plan = routing.plan(indices, experts.num_experts)
         first, last = experts.gate_up_proj, experts.down_proj
         if not experts.is_transposed:
             first, last = first.transpose(-2, -1), last.transpose(-2, -1)
         gate_up = self._product(routing.spread(hidden, plan), first, offs=plan.ends)
-        made = self._product(activate(gate_up, plan), last, offs=plan.ends)
-        combined = routing.combine(made, weights, plan, hidden.dtype)
+        activated = activate(gate_up, plan, routing.factors(weights, plan))
+        made = self._product(activated, last, offs=plan.ends)
+        combined = routing.gather(made, plan, hidden.dtype)
         if not experts.has_bias:
             return combined
         return routing.add_shares(combined, experts.down_proj_bias, weights, indices)
@@ -70,9 +72,9 @@ class Grouped:
         numbers, and asks for nothing else of its layer."""
         experts = _a_layer(has_bias)
 
-        def activate(gate_up, plan):
+        def activate(gate_up, plan, factors):
             bias = experts.gate_up_proj_bias[plan.experts] if has_bias else 0
-            return experts._apply_gate(gate_up + bias)
+            return experts._apply_gate(gate_up + bias) * factors
 
         hidden, weights = probes.numbers(3, 8, seed=5), probes.numbers(3, 2, seed=6)
         indices = torch.tensor([[1, 3], [3, 0], [0, 1]], device="cpu")

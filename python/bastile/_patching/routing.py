@@ -58,6 +58,17 @@ def combine(rows, weights, plan, dtype):
     return _Combine.apply(rows, weights, plan.order, plan.tokens, plan.places, dtype)
 
 
+def factors(weights, plan):
+    """The weights [T, K] of choices, as a number for each row, [T * K, 1]."""
+    return _Factors.apply(weights, plan.order, plan.places)
+
+
+def gather(rows, plan, dtype):
+    """By token, the sum of its rows, in ``dtype``: `combine`, of rows that have their
+    weights already."""
+    return _Gather.apply(rows, plan.tokens, plan.places, dtype)
+
+
 def add_shares(combined, bias, weights, indices):
     """``combined`` [T, size], and by token the sum of its experts' rows of ``bias``
     [experts, size] times ``weights``: what rows with that bias would combine to."""
@@ -85,7 +96,7 @@ class _Spread(torch.autograd.Function):
     @staticmethod
     def backward(ctx, upstream):
         (places,) = ctx.saved_tensors
-        of_hidden = _sums(upstream, places).to(upstream.dtype)
+        of_hidden = _sums(upstream, places, upstream.dtype)
         return autograd.refuse_twice(_NAME, (of_hidden, None, None), [upstream])
 
 
@@ -95,7 +106,7 @@ class _Combine(torch.autograd.Function):
         kept = rows if ctx.needs_input_grad[1] else None
         ctx.save_for_backward(kept, weights, order, tokens, places)
         ctx.dtype = rows.dtype
-        return _sums(rows, places, weights).to(dtype)
+        return _weighted_sums(rows, places, weights).to(dtype)
 
     @staticmethod
     def backward(ctx, upstream):
@@ -108,6 +119,33 @@ class _Combine(torch.autograd.Function):
             of_weights = _products(rows, places, upstream, weights.dtype)
         found = of_rows, of_weights, None, None, None, None
         return autograd.refuse_twice(_NAME, found, (rows, weights, upstream))
+
+
+class _Factors(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, weights, order, places):
+        ctx.save_for_backward(places)
+        return weights.flatten()[order, None]
+
+    @staticmethod
+    def backward(ctx, upstream):
+        (places,) = ctx.saved_tensors
+        of_weights = upstream.flatten()[places]
+        return autograd.refuse_twice(_NAME, (of_weights, None, None), [upstream])
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, rows, tokens, places, dtype):
+        ctx.save_for_backward(tokens)
+        ctx.dtype = rows.dtype
+        return _sums(rows, places, dtype)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        (tokens,) = ctx.saved_tensors
+        of_rows = upstream[tokens].to(ctx.dtype)
+        return autograd.refuse_twice(_NAME, (of_rows, None, None, None), [upstream])
 
 
 class _Biased(torch.autograd.Function):
@@ -130,11 +168,18 @@ class _Biased(torch.autograd.Function):
         return autograd.refuse_twice(_NAME, (of_rows, of_bias, None), [upstream])
 
 
-def _sums(rows, places, weights=None):
+def _sums(rows, places, dtype):
+    """[T, size], in ``dtype``: the sum of the rows at ``places``, [T, K]."""
+    # A compiler of graphs makes one kernel of the two steps, which is what PyTorch has
+    # one for. That has the type of the rows, and knows no empty tensors.
+    if torch.compiler.is_compiling() or dtype != rows.dtype or not rows.numel():
+        return _take(rows, places).sum(1, dtype=_wide(rows)).to(dtype)
+    return torch.nn.functional.embedding_bag(places, rows, mode="sum")
+
+
+def _weighted_sums(rows, places, weights):
     """[T, size]: the sum of the rows at ``places``, [T, K], times ``weights``."""
     taken = _take(rows, places)
-    if weights is None:
-        return taken.sum(1, dtype=_wide(rows))
     if _is_plain(rows, weights):
         return (taken * weights.to(_wide(rows))[..., None]).sum(1)
     return _multiply(weights[:, None], taken)[:, 0]

@@ -56,6 +56,15 @@ def routed(hidden, weights, first_bias, last_bias, indices):
     return routing.add_shares(combined, last_bias, weights, indices)
 
 
+def routed_with_factors(hidden, weights, first_bias, last_bias, indices):
+    """The same, of rows that are multiplied ahead of their sum."""
+    plan = routing.plan(indices, EXPERTS)
+    rows, bias = routing.with_bias(routing.spread(hidden, plan), first_bias, plan)
+    weighted = (rows + bias).tanh() * routing.factors(weights, plan)
+    combined = routing.gather(weighted.to(hidden.dtype), plan, hidden.dtype)
+    return routing.add_shares(combined, last_bias, weights, indices)
+
+
 def indexed(hidden, weights, first_bias, last_bias, indices):
     """The same, by what PyTorch has a backward for."""
     rows = (hidden[:, None] + first_bias[indices]).tanh() + last_bias[indices]
@@ -82,11 +91,12 @@ def operands(dtype, weights_dtype, device="cpu", tokens=37):
         (torch.float16, torch.float32, 2**-10),
     ],
 )
-def test_routing_is_what_indexing_gives(dtype, weights_dtype, bound, device):
+@pytest.mark.parametrize("route", [routed, routed_with_factors])
+def test_routing_is_what_indexing_gives(dtype, weights_dtype, bound, device, route):
     tensors = operands(dtype, weights_dtype, device)
     exact = [x.detach().double().requires_grad_() for x in tensors]
     indices = choices(37, device)
-    result = routed(*tensors, indices)
+    result = route(*tensors, indices)
     expected = indexed(*exact, indices)
     upstream = numbers(*result.shape, seed=5, device=device).to(dtype)
     gradients = torch.autograd.grad(result, tensors, upstream)
@@ -107,6 +117,7 @@ def test_sums_are_rounded_once(device):
         ones = torch.ones(1, 4, dtype=dtype, device=device)
         combined = routing.combine(rows, ones, plan, torch.bfloat16)
         assert combined.tolist() == [[258.0] * 8]
+    assert torch.equal(routing.gather(rows, plan, torch.bfloat16), combined)
     hidden = numbers(1, 8, dtype=torch.bfloat16, device=device)
     routing.spread(hidden, plan).backward(rows)
     assert torch.equal(hidden.grad, combined)
@@ -124,7 +135,8 @@ def test_weights_in_float32_have_gradients_in_float32():
     assert torch.allclose(weights.grad.double(), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_only_gradients_that_are_wanted():
+@pytest.mark.parametrize("routed", [routed, routed_with_factors])
+def test_only_gradients_that_are_wanted(routed):
     tensors = operands(torch.float32, torch.float32)
     expected = torch.autograd.grad(routed(*tensors, choices(37)).sum(), tensors)
     for index, wanted in enumerate(tensors):
@@ -144,7 +156,8 @@ def test_frozen_weights_keep_no_rows():
     assert all(x is not rows for x in kept)
 
 
-def test_gradients_are_not_differentiated_again():
+@pytest.mark.parametrize("routed", [routed, routed_with_factors])
+def test_gradients_are_not_differentiated_again(routed):
     tensors = operands(torch.float32, torch.float32)
     result = routed(*tensors, choices(37)).pow(2).sum()
     gradients = torch.autograd.grad(result, tensors[:2], create_graph=True)
