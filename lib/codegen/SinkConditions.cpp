@@ -28,16 +28,30 @@ bool bastile::repeatsConditions(const Module &module) {
 /// and ptxas finds seven predicates for the others.
 static constexpr unsigned kMostHeld = 16;
 
-/// Whether `value` is a comparison of integers, or joins such ones.
+/// Whether `instruction` takes some bits of an integer, only to compare them.
+static bool takesBits(const Instruction *instruction) {
+  return instruction->getOpcode() == Instruction::And &&
+         isa<Constant>(instruction->getOperand(1)) &&
+         llvm::all_of(instruction->users(),
+                      [](const User *user) { return isa<ICmpInst>(user); });
+}
+
+/// Whether `value` is a comparison of integers, takes the bits for one, or
+/// joins comparisons.
 static bool isCondition(const Value *value) {
   const auto *instruction = dyn_cast<Instruction>(value);
-  return instruction && instruction->getType()->isIntOrIntVectorTy(1) &&
-         (isa<ICmpInst>(instruction) || isa<SelectInst>(instruction) ||
-          instruction->isBitwiseLogicOp());
+  if (!instruction || !instruction->getType()->isIntOrIntVectorTy())
+    return false;
+  if (!instruction->getType()->isIntOrIntVectorTy(1))
+    return takesBits(instruction);
+  return isa<ICmpInst>(instruction) || isa<SelectInst>(instruction) ||
+         instruction->isBitwiseLogicOp();
 }
 
 /// How many predicates `condition` takes.
 static unsigned countPredicates(const Value *condition) {
+  if (!condition->getType()->isIntOrIntVectorTy(1))
+    return 0;
   const auto *vector = dyn_cast<FixedVectorType>(condition->getType());
   return vector ? vector->getNumElements() : 1;
 }

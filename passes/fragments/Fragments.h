@@ -30,6 +30,9 @@ void populateFragmentPatterns(const mlir::TypeConverter &converter,
                               bool storesMatrices);
 void populateConvertLayoutPatterns(const mlir::TypeConverter &converter,
                                    mlir::RewritePatternSet &patterns);
+/// Comparisons of columns with a number of the row, and what combines them.
+void populateColumnBoundPatterns(const mlir::TypeConverter &converter,
+                                 mlir::RewritePatternSet &patterns);
 void populateExtremesPatterns(const mlir::TypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 void populateNumbersPatterns(const mlir::TypeConverter &converter,

@@ -537,6 +537,7 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
                              /*storesMatrices=*/found->computeCapability >= 90);
     populateFragmentMemoryPatterns(converter, patterns);
     populateConvertLayoutPatterns(converter, patterns);
+    populateColumnBoundPatterns(converter, patterns);
     populateExtremesPatterns(converter, patterns);
     populateNumbersPatterns(converter, patterns);
     populateBarrierPatterns(converter, patterns);
