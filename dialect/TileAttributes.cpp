@@ -79,12 +79,13 @@ LogicalResult MatmulAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t rows, int64_t columns, int64_t depth,
                                  int64_t threads, int64_t vector,
                                  int64_t stages, int64_t roles, int64_t cluster,
-                                 int64_t split, int64_t steps) {
-  const Field fields[] = {{"rows", rows},     {"columns", columns},
-                          {"depth", depth},   {"threads", threads},
-                          {"vector", vector}, {"stages", stages},
-                          {"roles", roles},   {"cluster", cluster},
-                          {"split", split},   {"steps", steps}};
+                                 int64_t split, int64_t steps,
+                                 int64_t resident) {
+  const Field fields[] = {
+      {"rows", rows},       {"columns", columns},  {"depth", depth},
+      {"threads", threads}, {"vector", vector},    {"stages", stages},
+      {"roles", roles},     {"cluster", cluster},  {"split", split},
+      {"steps", steps},     {"resident", resident}};
   if (failed(verifyFields(emitError, fields)) ||
       failed(verifyStages(emitError, stages)) ||
       failed(verifyScheduleVector(emitError, vector)))
@@ -93,6 +94,8 @@ LogicalResult MatmulAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "'roles' is " << roles << ", not 1 or 2";
   if (steps > 2)
     return emitError() << "'steps' is " << steps << ", not 1 or 2";
+  if (resident > 3)
+    return emitError() << "'resident' is " << resident << ", not 1, 2 or 3";
   return success();
 }
 

@@ -131,6 +131,11 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     registers for more sums: other warpgroups multiply meanwhile. 0 means 2 in a
     complete schedule.
 
+    There, `resident` = 2 or 3 blocks share a multiprocessor, in each of which
+    one warpgroup multiplies, with tiles and stages of its own. The warpgroups
+    of one block share what is copied, and visit what any of them needs. 0 means
+    1.
+
     A field that is 0 (or left out) is chosen by the `schedule` pass, so that a
     user pins some and leaves the others:
 
@@ -155,7 +160,9 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     DefaultValuedParameter<"int64_t", "0",
         "blocks that sum parts of the same tile">:$split,
     DefaultValuedParameter<"int64_t", "0",
-        "steps that a warpgroup computes at once">:$steps);
+        "steps that a warpgroup computes at once">:$steps,
+    DefaultValuedParameter<"int64_t", "0",
+        "blocks that a multiprocessor runs at once">:$resident);
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -164,7 +171,11 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     /// Those with rows of their own, and those that share a tile.
     int64_t getRowBlocks() const { return getCluster() ? getCluster() : 1; }
     int64_t getSplitBlocks() const { return getSplit() ? getSplit() : 1; }
-    int64_t getPersistent() const { return isSpecialized() ? 1 : 0; }
+    int64_t getPersistent() const {
+      if (!isSpecialized())
+        return 0;
+      return getResident() ? getResident() : 1;
+    }
     bool isComplete() const {
       return getRows() && getColumns() && getThreads() && getVector() &&
              (getDepth() || !isStaged()) &&

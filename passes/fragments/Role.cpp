@@ -147,10 +147,13 @@ private:
   void setRegisters(size_t number) {
     if (!op.getRegisters())
       return;
-    // A block begins with as many registers for each thread as fit.
+    // A block begins with as many registers for each thread as fit, beside
+    // other blocks of the multiprocessor.
     int64_t threads = 0;
     for (int64_t warps : op.getWarps())
       threads += warps * kWarp;
+    auto program = op->getParentOfType<tile::ProgramOp>();
+    threads *= std::max<int64_t>(1, program.getSchedule().getPersistent());
     constexpr int64_t all = 65536, unit = 8;
     int64_t each = all / threads / unit * unit;
     int64_t wanted = (*op.getRegisters())[number];

@@ -29,12 +29,15 @@
 using namespace mlir;
 using namespace bastile;
 
-/// The registers of each thread that copies, and of each of `warps` that
-/// multiply: a multiprocessor has as many for all of them.
-static ArrayRef<int64_t> getRegisters(int64_t warps) {
-  static constexpr int64_t few[] = {40, 232}, many[] = {32, 160};
-  constexpr int64_t most = 8;
-  return warps > most ? ArrayRef(many) : ArrayRef(few);
+/// The registers of each thread that copies, and of each that multiplies: a
+/// multiprocessor has as many for all of them.
+static ArrayRef<int64_t> getRegisters(tile::MatmulAttr schedule) {
+  static constexpr int64_t few[] = {40, 232}, many[] = {32, 160},
+                           ofTwo[] = {40, 216}, ofThree[] = {32, 128};
+  constexpr int64_t mostWarps = 8;
+  if (schedule.getPersistent() > 1)
+    return schedule.getPersistent() > 2 ? ArrayRef(ofThree) : ArrayRef(ofTwo);
+  return schedule.getDotWarps() > mostWarps ? ArrayRef(many) : ArrayRef(few);
 }
 
 namespace {
@@ -251,7 +254,7 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
   auto roles = tile::RolesOp::create(
       builder, ArrayRef<int64_t>{schedule.getCopyWarps(), warps},
       ArrayRef<int64_t>{pipeline->getCopyThreads(), warps * warp},
-      builder.getDenseI64ArrayAttr(getRegisters(warps)),
+      builder.getDenseI64ArrayAttr(getRegisters(schedule)),
       /*rolesCount=*/2);
   auto enter = [&](unsigned role) {
     builder.createBlock(&roles.getRoles()[role]);

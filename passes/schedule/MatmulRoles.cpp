@@ -198,15 +198,22 @@ static int64_t getWarpgroups(const MatmulFields &fields) {
 /// computed of them is streamed, and more of them where that is of one step.
 static int64_t getMostHeld(const MatmulFields &fields,
                            const MatmulShape &shape) {
-  constexpr int64_t half = 128, most = 176, mostOfStep = 208;
+  constexpr int64_t half = 128, most = 176, mostOfStep = 208, mostOfTwo = 160,
+                    mostOfThree = 96;
   if (getWarpgroups(fields) > 2 || !shape.isStreaming)
     return half;
+  if (fields.resident > 1)
+    return fields.resident > 2 ? mostOfThree : mostOfTwo;
   return fields.endsSteps() ? mostOfStep : most;
 }
 
 bool bastile::fitsSharedMemory(const MatmulFields &fields,
                                const MatmulShape &shape, const Target &target) {
-  return getSharedBytes(fields, shape) <= target.maxSharedBytesPerBlock;
+  // Each block beyond the first takes what the system has of one's as well.
+  constexpr int64_t systemBytes = 1024;
+  const int64_t blocks = std::max<int64_t>(1, fields.resident);
+  return blocks * (getSharedBytes(fields, shape) + systemBytes) - systemBytes <=
+         target.maxSharedBytesPerBlock;
 }
 
 static bool fitsRegisters(const MatmulFields &fields,
@@ -241,6 +248,12 @@ MatmulFields bastile::chooseForFactors(const MatmulShape &shape) {
   return fields;
 }
 
+/// How many steps of `depth` streamed rows have elements that masks show to the
+/// rows of as many warpgroups. Masks show at most `shown` elements of each row.
+static int64_t getShownSteps(int64_t warpgroups, int64_t depth, int64_t shown) {
+  return llvm::divideCeil(warpgroups * kRows + shown - 1, depth);
+}
+
 /// Whether tiles of two warpgroups leave out more steps than those of three, by
 /// masks that show few elements of each row: for 128 of them, steps of 128
 /// cover the rows of two warpgroups twice, and of three three times.
@@ -249,10 +262,32 @@ static bool isNarrowBand(const MatmulShape &shape, int64_t depth) {
   constexpr int64_t gainPercent = 10;
   if (!shape.mostShown)
     return false;
-  auto getSteps = [&](int64_t warpgroups) -> int64_t {
-    return llvm::divideCeil(warpgroups * kRows + *shape.mostShown - 1, depth);
-  };
-  return getSteps(2) * (100 + gainPercent) < getSteps(3) * 100;
+  return getShownSteps(2, depth, *shape.mostShown) * (100 + gainPercent) <
+         getShownSteps(3, depth, *shape.mostShown) * 100;
+}
+
+/// The fields of tiles that end after a few steps, by masks that show few
+/// elements of each row: one warpgroup has fewer steps than two that stream
+/// together, and while a tile of one block begins or ends, other blocks of the
+/// multiprocessor are amidst tiles of their own.
+static std::optional<MatmulFields> chooseForBand(MatmulFields fields,
+                                                 const MatmulShape &shape,
+                                                 const Target &target) {
+  constexpr int64_t depth = 64, leastGainPercent = 15;
+  if (!shape.mostShown ||
+      getShownSteps(1, depth, *shape.mostShown) * 100 >
+          getShownSteps(2, depth, *shape.mostShown) * (100 - leastGainPercent))
+    return std::nullopt;
+  fields.rows = kRows;
+  fields.threads = 2 * kWarpgroup;
+  fields.depth = depth;
+  fields.steps = 1;
+  for (int64_t blocks : {3, 2}) {
+    fields.resident = blocks;
+    if (fitsRegisters(fields, shape) && fitsSharedMemory(fields, shape, target))
+      return fields;
+  }
+  return std::nullopt;
 }
 
 /// The fields of steps that end before the next one begins, where another
@@ -302,6 +337,8 @@ static std::optional<MatmulFields> chooseForStream(const MatmulShape &shape,
   fields.vector = 2;
   // Two steps of a transposed factor are computed at a time.
   fields.stages = shape.isTransposed ? 3 : 2;
+  if (std::optional<MatmulFields> band = chooseForBand(fields, shape, target))
+    return band;
   for (int64_t warpgroups = most; warpgroups > 0; --warpgroups) {
     fields.rows = warpgroups * kRows;
     fields.threads = (warpgroups + 1) * kWarpgroup;
@@ -355,6 +392,9 @@ void bastile::completeSpecialized(MatmulFields &fields,
   choose(&MatmulFields::cluster);
   choose(&MatmulFields::split);
   choose(&MatmulFields::steps);
+  // What was chosen for one warpgroup is no rule for more.
+  if (getWarpgroups(fields) == 1)
+    choose(&MatmulFields::resident);
   auto hasRoom = [&] { return fitsSharedMemory(fields, shape, target); };
   while (!hasStages && fields.stages > 2 && !hasRoom())
     --fields.stages;
@@ -412,6 +452,10 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
   if (fields.steps && !shape.isStreaming)
     return error() << "'steps' is " << fields.steps
                    << ", but no left factors are computed; leave it out";
+  if (fields.resident > 1 && (!shape.isStreaming || warpgroups > 1))
+    return error() << fields.resident << " blocks share a multiprocessor only "
+                   << "where left factors are computed, by one warpgroup a "
+                      "block; leave out 'resident'";
   const int64_t unit = shape.isStreaming ? 16 : 64;
   for (auto [name, size] :
        {std::pair("depth", fields.depth), std::pair("columns", fields.columns)})
@@ -432,7 +476,7 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
                        : fields.endsSteps() ? "less 'depth'"
                                             : "less 'depth' or 1 of 'steps'");
   if (int64_t bytes = getSharedBytes(fields, shape);
-      bytes > target.maxSharedBytesPerBlock)
+      !fitsSharedMemory(fields, shape, target))
     return error() << bytes << " bytes of the factors in " << fields.stages
                    << " stages" << (split > 1 ? ", of sums" : "")
                    << " and of results are more than the "

@@ -81,7 +81,7 @@ struct MatmulShape {
 /// not yet.
 struct MatmulFields {
   int64_t rows = 0, columns = 0, depth = 0, threads = 0, vector = 0, stages = 0,
-          roles = 0, cluster = 0, split = 0, steps = 0;
+          roles = 0, cluster = 0, split = 0, steps = 0, resident = 0;
 
   MatmulFields() = default;
   explicit MatmulFields(tile::MatmulAttr pinned)
@@ -89,17 +89,19 @@ struct MatmulFields {
         depth(pinned.getDepth()), threads(pinned.getThreads()),
         vector(pinned.getVector()), stages(pinned.getStages()),
         roles(pinned.getRoles()), cluster(pinned.getCluster()),
-        split(pinned.getSplit()), steps(pinned.getSteps()) {}
+        split(pinned.getSplit()), steps(pinned.getSteps()),
+        resident(pinned.getResident()) {}
 
   tile::MatmulAttr getAttr(mlir::MLIRContext *context) const {
     return tile::MatmulAttr::get(context, rows, columns, depth, threads, vector,
-                                 stages, roles, cluster, split, steps);
+                                 stages, roles, cluster, split, steps,
+                                 resident);
   }
 
   bool operator==(const MatmulFields &other) const {
     auto tie = [](const MatmulFields &x) {
       return std::tie(x.rows, x.columns, x.depth, x.threads, x.vector, x.stages,
-                      x.roles, x.cluster, x.split, x.steps);
+                      x.roles, x.cluster, x.split, x.steps, x.resident);
     };
     return tie(*this) == tie(other);
   }

@@ -82,7 +82,8 @@ void Neighbourhood::addNeighbours(const MatmulFields &fields) {
 static auto getOrder(const MatmulFields &fields) {
   return std::tuple(1.0 / fields.rows + 1.0 / fields.columns, -fields.threads,
                     -fields.rows, fields.depth, fields.stages, fields.vector,
-                    -fields.roles, -fields.cluster, fields.split, fields.steps);
+                    -fields.roles, -fields.cluster, fields.split, fields.steps,
+                    fields.resident);
 }
 
 ScheduleCandidates bastile::getMatmulCandidates(tile::KernelOp kernel,

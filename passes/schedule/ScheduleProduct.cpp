@@ -59,7 +59,7 @@ MatmulShape::MatmulShape(tile::KernelOp kernel, const KernelSpace &space) {
         return isSmallFloat(getElementTypeOrSelf(type));
       }))
     leastPart = rowBytes;
-  if (isStreaming && !isTransposed)
+  if (isStreaming)
     mostShown = findMostShown(kernel.getBody().front(), space);
   for (Operation &op : kernel.getBody().front()) {
     for (Type type : op.getResultTypes())

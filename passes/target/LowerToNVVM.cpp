@@ -67,7 +67,7 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
     // A program over named dimensions, and one that stays on its
     // multiprocessor, take what registers they can get. Without a number, the
     // assembler may leave half of them to another block.
-    int32_t least = 1;
+    int32_t least = std::max<int64_t>(1, schedule.getPersistent());
     bool isPersistent = true;
     if (!op.getDimensions()) {
       ScheduleFields fields(op.getRowsSchedule());

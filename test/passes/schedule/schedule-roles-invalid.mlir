@@ -72,6 +72,15 @@ tile.kernel @split_cluster(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> te
 
 // -----
 
+// expected-error@+1 {{2 blocks share a multiprocessor only where left factors are computed, by one warpgroup a block; leave out 'resident'}}
+tile.kernel @resident(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<resident = 2>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
 // expected-error@+1 {{'steps' is 1, but no left factors are computed; leave it out}}
 tile.kernel @steps(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
     attributes {schedule = #tile.matmul<steps = 1>} {
