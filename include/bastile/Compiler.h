@@ -71,15 +71,24 @@ llvm::LogicalResult lower(mlir::ModuleOp module, Level level,
                           const CompileOptions &options,
                           llvm::json::Value *metadata = nullptr);
 
-/// Erases the programs that no code is asked for, and the functions that launch
-/// them, from a module that is lowered to `Tiled`.
-llvm::LogicalResult eraseOtherPrograms(mlir::ModuleOp module,
-                                       const KernelSelection &selection);
+/// Whether `module` has programs on tiles. Before it is lowered, these are
+/// written by hand.
+bool hasPrograms(mlir::ModuleOp module);
 
-/// Lowers the programs of a module from `Tiled` to `level`: what `lower` does
-/// last.
+/// Does what `lower` does first: lowers `module` to the programs on tiles that
+/// code is asked for, as the pass `tile` makes them, and describes all of their
+/// variants in `metadata`. Nothing has been simplified, as most variants are
+/// never asked for.
+llvm::LogicalResult lowerToPrograms(mlir::ModuleOp module,
+                                    const CompileOptions &options,
+                                    llvm::json::Value &metadata);
+
+/// Does what `lower` does next: simplifies the programs of a module and lowers
+/// them to `level`, which is `Tiled` or a later one. Programs that are written
+/// by hand stay as they are until then.
 llvm::LogicalResult lowerPrograms(mlir::ModuleOp module, Level level,
-                                  const CompileOptions &options);
+                                  const CompileOptions &options,
+                                  bool areWritten);
 
 /// Formats `metadata` as the comment block at the head of a PTX file.
 std::string formatMetadataComment(const llvm::json::Value &metadata);

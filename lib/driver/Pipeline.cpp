@@ -20,22 +20,25 @@
 using namespace mlir;
 using namespace bastile;
 
+/// Adds the passes that remove what the passes ahead of them left over.
+static void addSimplification(OpPassManager &passes) {
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
 /// Adds the passes that take a module to `level`, at most to tiles.
 static void addTensorPasses(OpPassManager &passes, Level level,
                             const CompileOptions &options) {
   if (level >= Level::Decomposed) {
     passes.addPass(createDecompose());
-    passes.addPass(createCanonicalizerPass());
-    passes.addPass(createCSEPass());
+    addSimplification(passes);
     const GradientOptions &gradients = options.gradients;
     passes.addPass(createDifferentiate(
         {SmallVector<std::string>(gradients.arguments.begin(),
                                   gradients.arguments.end()),
          gradients.together, gradients.inPlace, gradients.dropValue}));
-    if (!gradients.arguments.empty()) {
-      passes.addPass(createCanonicalizerPass());
-      passes.addPass(createCSEPass());
-    }
+    if (!gradients.arguments.empty())
+      addSimplification(passes);
   }
   if (level >= Level::Fused) {
     passes.addNestedPass<func::FuncOp>(createSplitRows());
@@ -48,8 +51,7 @@ static void addTensorPasses(OpPassManager &passes, Level level,
     passes.addPass(createKeepRows());
     passes.addPass(createMergeLaunches());
     passes.addPass(createOverlapLaunches({options.target->name}));
-    passes.addPass(createCanonicalizerPass());
-    passes.addPass(createCSEPass());
+    addSimplification(passes.nest<func::FuncOp>());
   }
 }
 
@@ -82,8 +84,10 @@ static LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
   return passes.run(module);
 }
 
-LogicalResult bastile::eraseOtherPrograms(ModuleOp module,
-                                          const KernelSelection &selection) {
+/// Erases the programs that no code is asked for, and the functions that launch
+/// them, which the metadata describes.
+static LogicalResult eraseOtherPrograms(ModuleOp module,
+                                        const KernelSelection &selection) {
   if (selection.isAll())
     return success();
   llvm::StringSet<> kept;
@@ -104,11 +108,17 @@ LogicalResult bastile::eraseOtherPrograms(ModuleOp module,
   return success();
 }
 
-LogicalResult bastile::lower(ModuleOp module, Level level,
-                             const CompileOptions &options,
-                             llvm::json::Value *metadata) {
+bool bastile::hasPrograms(ModuleOp module) {
+  return !module.getOps<tile::ProgramOp>().empty();
+}
+
+/// Takes `module` to `level`, at most to programs as the pass `tile` makes
+/// them, all variants of which the metadata describes.
+static LogicalResult lowerTensors(ModuleOp module, Level level,
+                                  const CompileOptions &options,
+                                  llvm::json::Value *metadata) {
   // Programs that somebody wrote by hand go on where the pass `tile` ends.
-  if (module.getOps<tile::ProgramOp>().empty()) {
+  if (!hasPrograms(module)) {
     if (level >= Level::Decomposed && failed(verifyOnlyFunctions(module)))
       return failure();
     if (failed(runPasses(module, options, [&](OpPassManager &passes) {
@@ -125,16 +135,37 @@ LogicalResult bastile::lower(ModuleOp module, Level level,
   // lowered.
   if (metadata && level >= Level::Tiled)
     *metadata = buildMetadata(module, *options.target);
-  if (level <= Level::Tiled)
-    return success();
-  if (failed(eraseOtherPrograms(module, options.kernels)))
+  return success();
+}
+
+LogicalResult bastile::lower(ModuleOp module, Level level,
+                             const CompileOptions &options,
+                             llvm::json::Value *metadata) {
+  const bool areWritten = hasPrograms(module);
+  if (failed(lowerTensors(module, level, options, metadata)))
     return failure();
-  return lowerPrograms(module, level, options);
+  if (level > Level::Tiled &&
+      failed(eraseOtherPrograms(module, options.kernels)))
+    return failure();
+  return level < Level::Tiled
+             ? success()
+             : lowerPrograms(module, level, options, areWritten);
+}
+
+LogicalResult bastile::lowerToPrograms(ModuleOp module,
+                                       const CompileOptions &options,
+                                       llvm::json::Value &metadata) {
+  if (failed(lowerTensors(module, Level::Tiled, options, &metadata)))
+    return failure();
+  return eraseOtherPrograms(module, options.kernels);
 }
 
 LogicalResult bastile::lowerPrograms(ModuleOp module, Level level,
-                                     const CompileOptions &options) {
+                                     const CompileOptions &options,
+                                     bool areWritten) {
   return runPasses(module, options, [&](OpPassManager &passes) {
+    if (!areWritten)
+      addSimplification(passes);
     addTilePasses(passes, level, options);
   });
 }

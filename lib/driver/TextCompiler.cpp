@@ -116,15 +116,16 @@ Expected<CompiledText> bastile::compileText(const CompileRequest &request) {
       return take(object.takeError());
     return CompiledText{std::move(*object), print(metadata)};
   }
-  if (failed(lower(module, Level::Tiled, options, &metadata)) ||
-      failed(eraseOtherPrograms(module, options.kernels)))
+  const bool areWritten = hasPrograms(module);
+  if (failed(lowerToPrograms(module, options, metadata)))
     return compilation.fail();
   // The metadata says what launches programs.
   for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
     func.erase();
   bool areLowered = true;
   auto ptx = generateAssembly(module, target, [&](ModuleOp program) {
-    areLowered = succeeded(lowerPrograms(program, Level::NVVM, options));
+    areLowered =
+        succeeded(lowerPrograms(program, Level::NVVM, options, areWritten));
     return success(areLowered);
   });
   if (!areLowered) {
@@ -166,8 +167,8 @@ Expected<std::string> bastile::describeText(const CompileRequest &request) {
   if (Error error = compilation.open(request))
     return error;
   llvm::json::Value metadata = nullptr;
-  if (failed(lower(*compilation.module, Level::Tiled, compilation.options,
-                   &metadata)))
+  if (failed(
+          lowerToPrograms(*compilation.module, compilation.options, metadata)))
     return compilation.fail();
   return print(metadata);
 }
