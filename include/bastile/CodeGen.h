@@ -36,11 +36,12 @@ void registerTranslations(mlir::DialectRegistry &registry);
 /// lines of the `.mlir` file reach the PTX as `.loc` directives.
 void addLineInfo(mlir::OpPassManager &passes);
 
-/// Translates a module of the LLVM and NVVM dialects to LLVM IR. A failure is
-/// also reported through the diagnostics of the module's context.
+/// Translates a module of the LLVM and NVVM dialects to LLVM IR, which LLVM
+/// checks where `verifies` is set. A failure is also reported through the
+/// diagnostics of the module's context.
 llvm::Expected<std::unique_ptr<llvm::Module>>
 translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
-                const Target &target);
+                const Target &target, bool verifies = true);
 
 /// Creates LLVM's machine for `target`; an error where this LLVM has no such
 /// back end. With `multipliesF8`, it takes the products of warps that have
@@ -71,6 +72,8 @@ using LowerFn = llvm::function_ref<llvm::LogicalResult(mlir::ModuleOp)>;
 /// Does the same for a GPU and a module that `lower` takes to these dialects.
 /// Where the module consists of functions that refer to nothing in it, each is
 /// lowered in a module of its own, while code of those before is generated.
+/// LLVM does not check its IR then, which takes as long as some passes: the
+/// other function does, by which tools and fuzzers compile the same programs.
 /// Consumes the contents of `module`. Where `lower` fails, so does this.
 llvm::Expected<std::string>
 generateAssembly(mlir::ModuleOp module, const Target &target, LowerFn lower);

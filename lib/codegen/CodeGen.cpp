@@ -75,14 +75,15 @@ static void addHostAttributes(llvm::Module &module, const Target &target) {
 
 llvm::Expected<std::unique_ptr<llvm::Module>>
 bastile::translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
-                         const Target &target) {
+                         const Target &target, bool verifies) {
   mlir::DialectRegistry registry;
   registerTranslations(registry);
   module.getContext()->appendDialectRegistry(registry);
   expandBarrierArrivals(module);
 
   std::unique_ptr<llvm::Module> result = mlir::translateModuleToLLVMIR(
-      module, context, module.getName().value_or("bastile"));
+      module, context, module.getName().value_or("bastile"),
+      /*disableVerification=*/!verifies);
   if (!result)
     return createStringError("cannot translate the module to LLVM IR");
 

@@ -211,10 +211,11 @@ static SmallVector<size_t> orderBySize(ArrayRef<size_t> sizes) {
 
 /// Puts the kernel that `module` consists of into the queue.
 static llvm::Error translateOne(ModuleOp module, size_t number,
-                                const Target &target, KernelQueue &queue) {
+                                const Target &target, bool verifies,
+                                KernelQueue &queue) {
   auto kernel = std::make_unique<TranslatedKernel>();
   kernel->number = number;
-  auto translated = translateToLLVM(module, kernel->context, target);
+  auto translated = translateToLLVM(module, kernel->context, target, verifies);
   if (!translated)
     return translated.takeError();
   kernel->module = std::move(*translated);
@@ -228,7 +229,8 @@ static llvm::Error translateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
       kernels, [](const KernelParts &kernel) { return kernel.instructions; });
   for (size_t number : orderBySize(sizes)) {
     SeparateModule separate(module, kernels[number].ops);
-    if (llvm::Error error = translateOne(separate.get(), number, target, queue))
+    if (llvm::Error error = translateOne(separate.get(), number, target,
+                                         /*verifies=*/true, queue))
       return error;
   }
   return llvm::Error::success();
@@ -255,7 +257,8 @@ static llvm::Error lowerEach(MutableArrayRef<OwningOpRef<ModuleOp>> programs,
     areApart = areApart && takeApart(program).size() == 1;
     if (!areApart)
       continue;
-    if (llvm::Error error = translateOne(program, number, target, queue))
+    if (llvm::Error error = translateOne(program, number, target,
+                                         /*verifies=*/false, queue))
       return error;
   }
   return llvm::Error::success();
