@@ -74,9 +74,12 @@ using LowerFn = llvm::function_ref<llvm::LogicalResult(mlir::ModuleOp)>;
 /// lowered in a module of its own, while code of those before is generated.
 /// LLVM does not check its IR then, which takes as long as some passes: the
 /// other function does, by which tools and fuzzers compile the same programs.
-/// Consumes the contents of `module`. Where `lower` fails, so does this.
-llvm::Expected<std::string>
-generateAssembly(mlir::ModuleOp module, const Target &target, LowerFn lower);
+/// Consumes the contents of `module`. Where `lower` fails, so does this. The
+/// calling thread runs `meanwhile` once all is lowered and code is still
+/// generated.
+llvm::Expected<std::string> generateAssembly(
+    mlir::ModuleOp module, const Target &target, LowerFn lower,
+    llvm::function_ref<void()> meanwhile = [] {});
 
 /// Translates a module of the LLVM and NVVM dialects to LLVM IR, and prints
 /// that as it is after its optimization.

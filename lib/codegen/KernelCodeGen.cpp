@@ -266,10 +266,12 @@ static llvm::Error lowerEach(MutableArrayRef<OwningOpRef<ModuleOp>> programs,
 
 /// The texts of `count` kernels, which `translate` puts into a queue. As many
 /// threads work as there are kernels and cores, the caller's included, or fewer
-/// where the process cannot start as many.
-static llvm::Expected<std::vector<std::string>>
-generateEach(size_t count, const Target &target,
-             llvm::function_ref<llvm::Error(KernelQueue &)> translate) {
+/// where the process cannot start as many. The caller's runs `meanwhile` once
+/// all are in the queue.
+static llvm::Expected<std::vector<std::string>> generateEach(
+    size_t count, const Target &target,
+    llvm::function_ref<llvm::Error(KernelQueue &)> translate,
+    llvm::function_ref<void()> meanwhile = [] {}) {
   const unsigned threads =
       llvm::optimal_concurrency(count).compute_thread_count();
   std::vector<std::string> texts(count);
@@ -286,6 +288,7 @@ generateEach(size_t count, const Target &target,
   // Only this thread touches MLIR's context, which is not safe for several.
   fail(translate(queue));
   queue.close();
+  meanwhile();
   work();
   others.join();
   if (error)
@@ -369,26 +372,32 @@ static SmallVector<OwningOpRef<ModuleOp>> separate(ModuleOp module) {
   return modules;
 }
 
-llvm::Expected<std::string> bastile::generateAssembly(ModuleOp module,
-                                                      const Target &target,
-                                                      LowerFn lower) {
+llvm::Expected<std::string>
+bastile::generateAssembly(ModuleOp module, const Target &target, LowerFn lower,
+                          llvm::function_ref<void()> meanwhile) {
   if (!consistsOfFunctions(module)) {
     if (failed(lower(module)))
       return llvm::createStringError("the module cannot be lowered");
+    meanwhile();
     return generateAssembly(module, target);
   }
   auto programs = separate(module);
   bool areApart = true;
-  if (!programs.empty()) {
-    auto texts = generateEach(programs.size(), target, [&](KernelQueue &queue) {
-      return lowerEach(programs, lower, target, queue, areApart);
-    });
-    if (!texts)
-      return texts.takeError();
-    if (areApart)
-      if (std::optional<std::string> text = join(*texts))
-        return std::move(*text);
+  if (programs.empty()) {
+    meanwhile();
+    return generate(module, target, emitAssembly);
   }
+  auto texts = generateEach(
+      programs.size(), target,
+      [&](KernelQueue &queue) {
+        return lowerEach(programs, lower, target, queue, areApart);
+      },
+      meanwhile);
+  if (!texts)
+    return texts.takeError();
+  if (areApart)
+    if (std::optional<std::string> text = join(*texts))
+      return std::move(*text);
   for (OwningOpRef<ModuleOp> &program : programs)
     module.getBody()->getOperations().splice(
         module.getBody()->end(), program->getBody()->getOperations());

@@ -133,6 +133,8 @@ static bool needsWarpgroupProducts(tile::ProgramOp program) {
 json::Object bastile::describeDimensionVariant(tile::ProgramOp program,
                                                unsigned inputs) {
   json::Array alignment, arguments;
+  // Most operands are an argument each, or one with a stride or two.
+  arguments.reserve(2 * program.getNumArguments());
   for (json::Value &name : describeNames(program))
     arguments.push_back(json::Object{{"size", std::move(name)}});
   unsigned sizes = program.getNumSizes();

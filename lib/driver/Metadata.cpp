@@ -392,6 +392,7 @@ json::Array FunctionDescriber::describePhases(tile::ProgramOp program) {
 json::Object FunctionDescriber::describeDimensionLaunch(tile::LaunchOp launch) {
   tile::ProgramOp first = getProgram(launch);
   json::Array operands, variants;
+  variants.reserve(launch.getKernels().size());
   auto describe = [&](Value value) {
     json::Object operand = places.describe(value);
     operand["map"] = describeMap(first, first.getNumSizes() + operands.size());
@@ -418,6 +419,7 @@ json::Object FunctionDescriber::describeDimensionLaunch(tile::LaunchOp launch) {
 
 json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
   json::Array operands, variants;
+  variants.reserve(launch.getKernels().size());
   int64_t leading = 0;
   tile::ProgramOp first = getProgram(launch);
   if (first.getDimensions())
@@ -481,6 +483,9 @@ json::Object FunctionDescriber::describe() {
       temporaryBuffers.push_back(std::move(buffer));
     }
   }
+  // An array that grows copies what it has, as values do not move without
+  // exceptions.
+  launches.reserve(llvm::range_size(func.front().getOps<tile::LaunchOp>()));
   for (auto launch : func.front().getOps<tile::LaunchOp>())
     launches.push_back(describeLaunch(launch));
   json::Object function{{"name", func.getSymName()},
@@ -563,10 +568,14 @@ json::Value bastile::buildMetadata(ModuleOp module, const Target &target) {
 }
 
 std::string bastile::formatMetadataComment(const json::Value &metadata) {
-  std::string text, comment = "// bastile-metadata-begin\n";
-  llvm::raw_string_ostream(text) << llvm::formatv("{0:1}", metadata);
-  for (StringRef line : llvm::split(StringRef(text), "\n"))
-    comment += ("// " + line + "\n").str();
+  const std::string text = llvm::formatv("{0:1}", metadata).str();
+  std::string comment = "// bastile-metadata-begin\n";
+  comment.reserve(text.size() + 3 * llvm::count(text, '\n') + 64);
+  for (StringRef line : llvm::split(StringRef(text), "\n")) {
+    comment += "// ";
+    comment += line;
+    comment += '\n';
+  }
   comment += "// bastile-metadata-end\n";
   return comment;
 }

@@ -123,18 +123,24 @@ Expected<CompiledText> bastile::compileText(const CompileRequest &request) {
   for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
     func.erase();
   bool areLowered = true;
-  auto ptx = generateAssembly(module, target, [&](ModuleOp program) {
+  auto lowerProgram = [&](ModuleOp program) {
     areLowered =
         succeeded(lowerPrograms(program, Level::NVVM, options, areWritten));
     return success(areLowered);
-  });
+  };
+  std::string comment, text;
+  auto printMetadata = [&] {
+    comment = formatMetadataComment(metadata);
+    text = print(metadata);
+  };
+  auto ptx = generateAssembly(module, target, lowerProgram, printMetadata);
   if (!areLowered) {
     llvm::consumeError(ptx.takeError());
     return compilation.fail();
   }
   if (!ptx)
     return take(ptx.takeError());
-  return CompiledText{formatMetadataComment(metadata) + *ptx, print(metadata)};
+  return CompiledText{comment + *ptx, std::move(text)};
 }
 
 Expected<std::string> bastile::describeSource(const std::string &source,

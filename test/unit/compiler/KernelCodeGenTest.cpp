@@ -200,13 +200,14 @@ llvm.func @b(%y: !llvm.ptr<1>) attributes {nvvm.kernel} {
 TEST_F(KernelCodeGenTest, FunctionsAreLoweredOneByOneToTheSameText) {
   auto module = parse(twoAlone);
   std::string order;
-  auto ptx = generateAssembly(*module, target, [&](mlir::ModuleOp one) {
+  auto lower = [&](mlir::ModuleOp one) {
     for (auto function : one.getOps<mlir::LLVM::LLVMFuncOp>())
       order += function.getSymName().str() + ";";
     order += ".";
     return mlir::success();
-  });
-  EXPECT_EQ(order, "b;.a;.");
+  };
+  auto ptx = generateAssembly(*module, target, lower, [&] { order += "end"; });
+  EXPECT_EQ(order, "b;.a;.end");
   EXPECT_EQ(cantFail(std::move(ptx)), generate(twoAlone));
 }
 
@@ -229,13 +230,23 @@ TEST_F(KernelCodeGenTest, FunctionsThatReferToOthersAreLoweredTogether) {
   const size_t name = source.rfind("@a(");
   const std::string renamed = std::string(source).replace(name, 2, "@c");
   auto module = parse(renamed);
-  unsigned calls = 0;
-  auto ptx = generateAssembly(*module, target, [&](mlir::ModuleOp) {
-    ++calls;
+  std::string order;
+  auto lower = [&](mlir::ModuleOp) {
+    order += "all;";
     return mlir::success();
-  });
-  EXPECT_EQ(calls, 1u);
+  };
+  auto ptx = generateAssembly(*module, target, lower, [&] { order += "end"; });
+  EXPECT_EQ(order, "all;end");
   EXPECT_EQ(cantFail(std::move(ptx)), generate(renamed));
+}
+
+TEST_F(KernelCodeGenTest, AModuleOfNothingStillRunsWhatIsDoneMeanwhile) {
+  auto module = parse("");
+  auto lower = [](mlir::ModuleOp) { return mlir::success(); };
+  bool isDone = false;
+  auto ptx = generateAssembly(*module, target, lower, [&] { isDone = true; });
+  EXPECT_TRUE(isDone);
+  EXPECT_EQ(cantFail(std::move(ptx)), generate(""));
 }
 
 TEST_F(KernelCodeGenTest, AFunctionThatCannotBeLoweredIsAnError) {
