@@ -79,6 +79,18 @@ static SmallVector<unsigned> getNumbers(const ProgramFrame &frame) {
                              });
 }
 
+/// The number of streamed rows that is read first, if there is one.
+static BlockArgument findFirstNumber(const ProgramFrame &frame) {
+  const SmallVector<BlockArgument> all =
+      getStreamedNumbers(frame.getBody(), frame.space);
+  for (Operation &op : frame.getBody())
+    for (Value operand : op.getOperands())
+      if (auto argument = dyn_cast<BlockArgument>(operand);
+          argument && llvm::is_contained(all, argument))
+        return argument;
+  return {};
+}
+
 StreamPipeline::StreamPipeline(ProgramFrame &frame)
     : StreamPipeline(frame, MatmulShape(frame.kernel, frame.space)) {}
 
@@ -91,7 +103,8 @@ StreamPipeline::StreamPipeline(ProgramFrame &frame, const MatmulShape &shape)
             /*rank=*/Value(), /*offset=*/0),
       inner(frame, getFactors(frame, innerDots, /*ofRows=*/false),
             frame.schedule.getStages(), /*rank=*/Value(), whole.getBytes()),
-      numbers(frame, getNumbers(frame), frame.schedule.getStages()) {
+      numbers(frame, getNumbers(frame), frame.schedule.getStages()),
+      firstNumber(findFirstNumber(frame)) {
   SmallVector<unsigned> others;
   for (tile::DotOp dot : frame.space.getDots())
     if (unsigned right = frame.operands.findFactor(dot, 1);
@@ -376,21 +389,6 @@ void StreamPipeline::beginInner(tile::DotOp dot) {
       ArrayRef<int64_t>{dot.getContract()[rows], dot.getContract()[others]});
 }
 
-/// The number of streamed rows that is read first, if there is one. It is taken
-/// ahead of the products: while these run, they read shared memory as fast as
-/// it can be read, and threads wait long for what they take. Others would
-/// occupy registers for longer.
-BlockArgument StreamPipeline::findFirstNumber() const {
-  const SmallVector<BlockArgument> all =
-      getStreamedNumbers(frame.getBody(), frame.space);
-  for (Operation &op : frame.getBody())
-    for (Value operand : op.getOperands())
-      if (auto argument = dyn_cast<BlockArgument>(operand);
-          argument && llvm::is_contained(all, argument))
-        return argument;
-  return {};
-}
-
 /// Makes `newNumber` the step that is computed, and waits for what its inner
 /// products read, and for numbers. A warpgroup waits ahead of its turn: even a
 /// wait for what is there takes time, in which the tensor cores would have
@@ -399,8 +397,8 @@ void StreamPipeline::awaitStep(Value newNumber) {
   number = newNumber;
   inner.await(number);
   numbers.await(number);
-  if (BlockArgument first = findFirstNumber())
-    frame.emitter.emit(first, /*ofFactor=*/true);
+  if (firstNumber)
+    frame.emitter.emit(firstNumber, /*ofFactor=*/true);
 }
 
 /// Begins the inner products of the step.

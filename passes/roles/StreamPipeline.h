@@ -75,7 +75,6 @@ private:
   void beginInner(tile::DotOp dot);
   void loadNumbersOfRows();
   mlir::Value emitInner(tile::DotOp dot);
-  mlir::BlockArgument findFirstNumber() const;
   void awaitStep(mlir::Value newNumber);
   void beginStep();
   mlir::Value beginProduct(tile::DotOp dot, mlir::Value left, mlir::Value sum);
@@ -120,6 +119,11 @@ private:
   std::optional<BoxStages> outer;
   /// The numbers of streamed rows.
   NumberStages numbers;
+  /// The one of them that is read first, if there is one. It is taken ahead of
+  /// the products: while these run, they read shared memory as fast as it can
+  /// be read, and threads wait long for what they take. Others would occupy
+  /// registers for longer.
+  mlir::BlockArgument firstNumber;
   /// The step that is computed, its inner products, in the order in which they
   /// have begun, and how many of them are not there yet.
   mlir::Value number;
