@@ -486,6 +486,9 @@ static void relieveRegisters(ScheduleFields &fields,
     for (int64_t vector : vectors) {
       if (least <= (blocks > chosen.getBlocks() ? mostOfBlocks : mostExcess))
         return;
+      // That was chosen already.
+      if (blocks == chosen.getBlocks() && vector == chosen.vector)
+        continue;
       ScheduleFields other = given;
       other.vector = vector;
       if (blocks > 1)
