@@ -272,11 +272,13 @@ void bastile::optimize(llvm::Module &module, llvm::TargetMachine &machine,
 
 namespace {
 
-/// The passes that emit a file, less three that find nothing in kernels, whose
-/// addresses share what they can and whose accesses are as wide as they may be.
-/// These three take a fifth of the time. Without them, one pass stands behind
-/// itself, and is run once. Long blocks are split behind the last pass that
-/// would join them again. Where conditions are repeated, they stay so.
+/// The passes that emit a file, less those that find nothing in kernels, whose
+/// addresses share what they can and whose accesses are as wide as they may be:
+/// three that would change these take a fifth of the time. To NVPTX all
+/// constants cost the same, so that none is hoisted, and line directives
+/// describe no variables. Without these passes, one stands behind itself, and
+/// is run once. Long blocks are split behind the last pass that would join them
+/// again. Where conditions are repeated, they stay so.
 class EmissionPasses : public llvm::legacy::PassManager {
 public:
   EmissionPasses(bool forKernels, bool repeatsConditions)
@@ -305,7 +307,8 @@ private:
   static bool isIdle(llvm::StringRef name) {
     return name == "Straight line strength reduction" ||
            name == "Nary reassociation" ||
-           name == "GPU Load and Store Vectorizer";
+           name == "GPU Load and Store Vectorizer" ||
+           name == "Constant Hoisting" || name == "Live DEBUG_VALUE analysis";
   }
 
   const bool forKernels, repeatsConditions;
