@@ -24,6 +24,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <numeric>
 #include <optional>
 
 using namespace mlir;
@@ -236,6 +237,26 @@ static llvm::Error translateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
   return llvm::Error::success();
 }
 
+/// The order in which `threads` threads best get programs of these sizes from
+/// the one that lowers them. While that one lowers the largest, the others have
+/// nothing to do but what came before it. So where there is enough to do beside
+/// the largest, the smallest program ahead of it that keeps a thread busy for
+/// that long comes first.
+static SmallVector<size_t> orderToLower(ArrayRef<size_t> sizes,
+                                        unsigned threads) {
+  SmallVector<size_t> order = orderBySize(sizes);
+  // Code takes about that many times as long as lowering.
+  constexpr size_t codeOfLowering = 5;
+  const size_t largest = sizes[order.front()];
+  auto *first = std::prev(llvm::partition_point(order, [&](size_t number) {
+    return sizes[number] * codeOfLowering >= largest;
+  }));
+  const size_t all = std::accumulate(sizes.begin(), sizes.end(), size_t(0));
+  if (all >= threads * (largest + sizes[*first]))
+    std::rotate(order.begin(), first, std::next(first));
+  return order;
+}
+
 static size_t countOps(Operation *op) {
   size_t count = 0;
   op->walk([&](Operation *) { ++count; });
@@ -250,7 +271,9 @@ static llvm::Error lowerEach(MutableArrayRef<OwningOpRef<ModuleOp>> programs,
                              KernelQueue &queue, bool &areApart) {
   auto sizes = llvm::map_to_vector(
       programs, [](auto &program) { return countOps(*program); });
-  for (size_t number : orderBySize(sizes)) {
+  const unsigned threads =
+      llvm::optimal_concurrency(programs.size()).compute_thread_count();
+  for (size_t number : orderToLower(sizes, threads)) {
     ModuleOp program = *programs[number];
     if (failed(lower(program)))
       return llvm::createStringError("a program cannot be lowered");

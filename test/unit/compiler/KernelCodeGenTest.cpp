@@ -240,6 +240,34 @@ TEST_F(KernelCodeGenTest, FunctionsThatReferToOthersAreLoweredTogether) {
   EXPECT_EQ(cantFail(std::move(ptx)), generate(renamed));
 }
 
+TEST_F(KernelCodeGenTest, TheLargestFunctionIsAmongTheFirstTwoLowered) {
+  // How many come ahead of it depends on the number of cores.
+  std::string source;
+  const size_t stores[] = {4, 9, 40, 16, 16, 16, 1};
+  for (auto [index, count] : llvm::enumerate(stores)) {
+    source += llvm::formatv("llvm.func @f{0}(%y: !llvm.ptr<1>) attributes "
+                            "{{nvvm.kernel} {{\n"
+                            "%c = llvm.mlir.constant(1.0 : f32) : f32\n",
+                            index);
+    for (size_t store = 0; store < count; ++store)
+      source += "llvm.store volatile %c, %y : f32, !llvm.ptr<1>\n";
+    source += "llvm.return\n}\n";
+  }
+  auto module = parse(source);
+  llvm::SmallVector<std::string> order;
+  auto ptx = generateAssembly(*module, target, [&](mlir::ModuleOp one) {
+    for (auto function : one.getOps<mlir::LLVM::LLVMFuncOp>())
+      order.push_back(function.getSymName().str());
+    return mlir::success();
+  });
+  EXPECT_EQ(cantFail(std::move(ptx)), generate(source));
+  ASSERT_EQ(order.size(), std::size(stores));
+  // The one ahead keeps a thread busy while the largest is lowered.
+  EXPECT_TRUE(order[0] == "f2" || (order[0] == "f1" && order[1] == "f2"))
+      << order[0] << ", " << order[1];
+  EXPECT_EQ(order.back(), "f6");
+}
+
 TEST_F(KernelCodeGenTest, AModuleOfNothingStillRunsWhatIsDoneMeanwhile) {
   auto module = parse("");
   auto lower = [](mlir::ModuleOp) { return mlir::success(); };
