@@ -322,4 +322,31 @@ int64_t KernelShape::getVector(int64_t bytes) const {
   return vector;
 }
 
+/// Vectors divide the row, unless those are much narrower than the widest and
+/// many of the widest would lie inside of each row. Of several tensors, whose
+/// ends of rows take as many instructions as the rest, vectors that fill a
+/// register are wide enough, and twice as much in long rows.
+int64_t KernelShape::chooseVector(int64_t bytes) const {
+  constexpr int64_t fewestVectors = 32, fewThreads = 256, mostOfShort = 4;
+  constexpr int64_t longRow = 8192;
+  const int64_t dividing = getVector(bytes);
+  int64_t widest = bytes / minElementBytes;
+  bool isNarrow = dividing * 4 <= widest;
+  if (numReductions > 0 && rowLength <= kMostElementsHeld) {
+    if (!loadsOneTensor()) {
+      const int64_t registers = rowLength < longRow ? 1 : 2;
+      widest =
+          std::max<int64_t>(1, registers * kRegisterBytes / minElementBytes);
+      isNarrow = dividing < widest;
+    } else if (rowLength < fewThreads * widest) {
+      // Each of the few warps would have an edge.
+      widest = std::min(widest, mostOfShort);
+    }
+  }
+  return isNarrow && allowsMisalignment(widest) &&
+                 rowLength >= fewestVectors * widest
+             ? widest
+             : dividing;
+}
+
 } // namespace bastile

@@ -82,6 +82,13 @@ struct KernelShape {
     return numLongPartialRows > 0 || numCombinedRows > 0;
   }
 
+  /// Elements of a row that a block of 512 threads keeps in registers with
+  /// ease.
+  static constexpr int64_t kMostElementsHeld = 16384;
+
+  /// Whether a row of one tensor alone is loaded.
+  bool loadsOneTensor() const { return loadedBytes <= minElementBytes; }
+
   /// The fewest columns that hold a whole number of groups of each size; 1
   /// where there are no groups. They divide the row.
   int64_t getGroupColumns() const;
@@ -89,6 +96,20 @@ struct KernelShape {
   /// The largest power of two of elements, up to `bytes` of the narrowest
   /// type, that divides the row and its groups.
   int64_t getVector(int64_t bytes) const;
+
+  /// The vectors that threads of a GPU move, of up to `bytes`.
+  int64_t chooseVector(int64_t bytes) const;
+  /// Whether a vector is no longer than a register.
+  bool fitsRegister(int64_t vector) const {
+    return vector * minElementBytes <= kRegisterBytes;
+  }
+  /// Whether several tensors of a row are moved in small pieces, by vectors
+  /// that fit a register or that may stick out of the row. Then it is the
+  /// instructions for these that count, and not the registers for what is held.
+  bool isPiecemeal(int64_t vector) const {
+    return !loadsOneTensor() && rowLength <= kMostElementsHeld &&
+           (isMisaligned(vector) || fitsRegister(vector));
+  }
 
   /// Whether rows are misaligned for vectors of so many elements: the vectors
   /// do not divide the row, so the first vector of a row begins ahead of the
@@ -107,6 +128,9 @@ struct KernelShape {
   int64_t getSpan(int64_t vector) const {
     return isMisaligned(vector) ? rowLength + vector - 1 : rowLength;
   }
+
+private:
+  static constexpr int64_t kRegisterBytes = 4;
 };
 
 } // namespace bastile

@@ -81,6 +81,11 @@ bool chooseKeptRows(ScheduleFields &fields, const KernelShape &shape,
 void chooseReread(ScheduleFields &fields, const KernelShape &shape,
                   const Target &target);
 
+/// Chooses the schedule of a kernel that reduces bands of rows: a block holds
+/// one band, as wide as a group of columns or a few warps, so that it reads
+/// every element once.
+void chooseBand(ScheduleFields &fields, const KernelShape &shape);
+
 /// Chooses the fields that are 0 for a kernel of `shape`.
 void completeForGPU(ScheduleFields &fields, const KernelShape &shape,
                     const Target &target, mlir::MLIRContext *context);

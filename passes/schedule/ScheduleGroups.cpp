@@ -1,4 +1,4 @@
-//===- ScheduleGroups.cpp - Schedules with room for groups ----------------===//
+//===- ScheduleGroups.cpp - Schedules for groups of columns and bands -----===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -6,7 +6,8 @@
 //
 // The heuristic chooses tiles for whole rows. Where groups of columns do not
 // divide such a tile, the tile is some whole groups instead, or the whole row
-// with the padding behind it.
+// with the padding behind it. Where bands of rows are reduced, the tile is a
+// band.
 //
 //===----------------------------------------------------------------------===//
 
@@ -104,4 +105,36 @@ bastile::findScheduleForGroups(const ScheduleFields &fields,
                                const KernelShape &shape, const Target &target,
                                MLIRContext *context) {
   return GroupSearch(fields, shape, target, context).run();
+}
+
+/// The most threads, in whole warps, that divide the tile's rows evenly among
+/// them; 0 if there are none.
+static int64_t chooseBandThreads(const ScheduleFields &fields) {
+  int64_t pieces = std::max<int64_t>(1, fields.columns / fields.vector);
+  for (int64_t threads = 256; threads >= kWarp; threads /= 2)
+    if (threads % pieces == 0 && fields.rows % (threads / pieces) == 0)
+      return threads;
+  return 0;
+}
+
+void bastile::chooseBand(ScheduleFields &fields, const KernelShape &shape) {
+  if (!fields.rows)
+    fields.rows = shape.band;
+  const bool isFree = !fields.columns;
+  if (isFree) {
+    fields.columns = std::min<int64_t>(
+        128,
+        llvm::PowerOf2Ceil(llvm::divideCeil(shape.rowLength, fields.vector)) *
+            fields.vector);
+    fields.columns = llvm::alignTo(fields.columns, shape.getGroupColumns());
+  }
+  if (fields.threads)
+    return;
+  fields.threads = chooseBandThreads(fields);
+  if (fields.threads)
+    return;
+  // Where no number of warps divides the rows, the warps lie along the columns.
+  if (isFree)
+    fields.columns = std::lcm(fields.columns, kWarp * fields.vector);
+  fields.threads = llvm::alignTo(fields.columns / fields.vector, kWarp);
 }

@@ -18,8 +18,6 @@ using namespace bastile;
 namespace {
 
 constexpr int64_t kWarp = ThreadGrid::kWarp;
-/// Elements of a row that a block of 512 threads keeps in registers with ease.
-constexpr int64_t kMostElementsHeld = 16384;
 /// Bytes of the vectors that a thread loads of a row, up to which registers
 /// hold two rows beside the sums where a multiprocessor runs 1024 threads.
 constexpr int64_t kMostStagedBytes = 32;
@@ -31,32 +29,15 @@ constexpr int64_t kMostSummedBytes = 208;
 /// Registers that such a thread takes for them and for what it computes, beyond
 /// which a multiprocessor has registers for 512 threads.
 constexpr double kMostSummedRegisters = 88;
-/// Chooses vectors that divide the row, unless they are much narrower than the
-/// widest vector and many of the widest would lie inside of each row. Of
-/// several tensors, whose ends of rows take as many instructions as the rest,
-/// vectors half as wide cost less.
-int64_t chooseVector(const KernelShape &shape, const Target &target) {
-  constexpr int64_t kFewestVectors = kWarp;
-  int64_t vector = shape.getVector(target.vectorBytes);
-  int64_t widest = target.vectorBytes / shape.minElementBytes;
-  bool isNarrow = vector * 4 <= widest;
-  const bool isOneTensor = shape.loadedBytes <= shape.minElementBytes;
-  if (!isOneTensor && shape.numReductions > 0 &&
-      shape.rowLength <= kMostElementsHeld)
-    widest = std::max<int64_t>(2, widest / 2);
-  return isNarrow && shape.allowsMisalignment(widest) &&
-                 shape.rowLength >= kFewestVectors * widest
-             ? widest
-             : vector;
-}
 
 /// Chooses `threads` and `columns` for a row of which each block holds `pieces`
 /// vectors, up to `maxPieces` of them to a thread.
 void chooseRowThreads(ScheduleFields &fields, int64_t pieces,
-                      int64_t maxThreads, int64_t maxPieces) {
+                      int64_t maxThreads, int64_t maxPieces,
+                      Prefer prefer = Prefer::Most) {
   int64_t padded = 0;
   if (int64_t threads =
-          findThreads(fields, pieces, kWarp, maxThreads, maxPieces)) {
+          findThreads(fields, pieces, kWarp, maxThreads, maxPieces, prefer)) {
     fields.threads = threads;
     padded = llvm::alignTo(pieces, threads);
   } else {
@@ -321,41 +302,6 @@ void chooseSingleRow(ScheduleFields &fields, int64_t pieces) {
     fields.columns = fields.threads * fields.vector;
 }
 
-/// The most threads, in whole warps, that divide the tile's rows evenly among
-/// them; 0 if there are none.
-int64_t chooseBandThreads(const ScheduleFields &fields) {
-  int64_t pieces = std::max<int64_t>(1, fields.columns / fields.vector);
-  for (int64_t threads = 256; threads >= kWarp; threads /= 2)
-    if (threads % pieces == 0 && fields.rows % (threads / pieces) == 0)
-      return threads;
-  return 0;
-}
-
-/// Chooses the schedule of a kernel that reduces bands of rows: a block holds
-/// one band, as wide as a group of columns or a few warps, so that it reads
-/// every element once.
-void chooseBand(ScheduleFields &fields, const KernelShape &shape) {
-  if (!fields.rows)
-    fields.rows = shape.band;
-  const bool isFree = !fields.columns;
-  if (isFree) {
-    fields.columns = std::min<int64_t>(
-        128,
-        llvm::PowerOf2Ceil(llvm::divideCeil(shape.rowLength, fields.vector)) *
-            fields.vector);
-    fields.columns = llvm::alignTo(fields.columns, shape.getGroupColumns());
-  }
-  if (fields.threads)
-    return;
-  fields.threads = chooseBandThreads(fields);
-  if (fields.threads)
-    return;
-  // Where no number of warps divides the rows, the warps lie along the columns.
-  if (isFree)
-    fields.columns = std::lcm(fields.columns, kWarp * fields.vector);
-  fields.threads = llvm::alignTo(fields.columns / fields.vector, kWarp);
-}
-
 } // namespace
 
 static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
@@ -366,7 +312,7 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     return chooseCombinedRows(fields, shape);
   }
   if (!fields.vector)
-    fields.vector = chooseVector(shape, target);
+    fields.vector = shape.chooseVector(target.vectorBytes);
   if (shape.band)
     return chooseBand(fields, shape);
   int64_t span = shape.getSpan(fields.vector);
@@ -381,7 +327,7 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
                  (shape.startsWithShared && shape.numSweeps == 2 &&
                   shape.numLongPartialRows == 0);
   const bool isFree = !fields.columns && !fields.threads;
-  if (isSwept && isFree && shape.rowLength > kMostElementsHeld) {
+  if (isSwept && isFree && shape.rowLength > KernelShape::kMostElementsHeld) {
     if (shape.combinesLongRows() && !fields.persistent)
       fields.persistent = 1;
     return chooseLoop(fields, shape, target);
@@ -392,13 +338,15 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
   if (!fields.cluster && shape.numReductions > 0 &&
       chooseCluster(fields, pieces, shape, target)) {
     // A row too long for one block is swept as well where two reductions need
-    // it, it is misaligned, or no cluster holds it.
+    // it, it is misaligned, or no cluster holds it. In small pieces, sweeps
+    // take longer than blocks wait for each other.
     constexpr int64_t mostOfCostly = 2560;
     // A later sweep computes a formula again, a third one costs too much.
     const bool isBetterShared =
         isCostly(shape) && (pieces <= mostOfCostly || shape.numSweeps > 2);
     const bool isBetterSwept =
-        shape.numReductions > 1 || shape.isMisaligned(fields.vector) ||
+        (!shape.isPiecemeal(fields.vector) &&
+         (shape.numReductions > 1 || shape.isMisaligned(fields.vector))) ||
         (!fields.cluster && pieces > mostHeld * target.maxThreadsPerBlock);
     if (isBetterSwept && isFree && !isBetterShared && !fields.stages &&
         shape.rereadBytes > 0 && shape.numLongPartialRows == 0 &&
@@ -420,19 +368,23 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     chooseTileThreads(fields, pieces, shape);
     return;
   }
+  const Prefer prefer =
+      shape.isPiecemeal(fields.vector) && shape.fitsRegister(fields.vector)
+          ? Prefer::Fewest
+          : Prefer::Most;
   // A row stays in registers as long as it fits; few vectors to a thread are
   // tried first.
   int64_t fewThreads = 16 * kWarp;
   if (pieces <= 16 * kWarp)
     fewThreads = pieces <= 8 * kWarp ? 4 * kWarp : 8 * kWarp;
   if (pieces <= fewThreads * 4) {
-    chooseRowThreads(fields, pieces, fewThreads, /*maxPieces=*/4);
+    chooseRowThreads(fields, pieces, fewThreads, /*maxPieces=*/4, prefer);
     return;
   }
   for (int64_t held = 4; held <= mostHeld; held *= 2) {
     if (pieces > held * target.maxThreadsPerBlock)
       continue;
-    chooseRowThreads(fields, pieces, target.maxThreadsPerBlock, held);
+    chooseRowThreads(fields, pieces, target.maxThreadsPerBlock, held, prefer);
     return;
   }
   // Otherwise a loop sweeps the row in tiles of moderate size.

@@ -126,7 +126,7 @@ bool bastile::chooseKeptRows(ScheduleFields &fields, const KernelShape &shape,
   ScheduleFields loop = fields;
   if (!loop.rows)
     loop.rows = 1;
-  const bool isOneTensor = shape.loadedBytes <= shape.minElementBytes;
+  const bool isOneTensor = shape.loadsOneTensor();
   bool isKept = false;
   if (isOneTensor) {
     setLoop(loop, shape, /*blocks=*/1, loop.vector, 12 * kWarp, 16 * kWarp);

@@ -89,3 +89,73 @@ tile.kernel @pieces(%x: tensor<?x8194xbf16>) -> tensor<?x4097xbf16> {
   %2 = arith.addf %0, %1 : tensor<?x4097xbf16>
   tile.return %2 : tensor<?x4097xbf16>
 }
+
+// Of several tensors, each of which has ends of rows, vectors are as wide as a register.
+// A thread has more of these rather than a block more threads.
+// CHECK-LABEL: @two_tensors(
+// CHECK-SAME:  {schedule = #tile.rows<rows = 1, threads = 384, vector = 2, columns = 3072>,
+tile.kernel @two_tensors(%x0: tensor<?x3001xbf16>, %x1: tensor<?x3001xbf16>) -> tensor<?x3001xbf16> {
+  %w0 = arith.extf %x0 : tensor<?x3001xbf16> to tensor<?x3001xf32>
+  %w1 = arith.extf %x1 : tensor<?x3001xbf16> to tensor<?x3001xf32>
+  %m1 = arith.mulf %w0, %w1 : tensor<?x3001xf32>
+  %s0 = tile.reduce add %m1 : tensor<?x3001xf32> -> tensor<?x1xf32>
+  %b0 = tile.broadcast %s0 like %x0 : tensor<?x1xf32>, tensor<?x3001xbf16> -> tensor<?x3001xf32>
+  %g0 = arith.mulf %m1, %b0 : tensor<?x3001xf32>
+  %r = arith.truncf %g0 : tensor<?x3001xf32> to tensor<?x3001xbf16>
+  tile.return %r : tensor<?x3001xbf16>
+}
+
+// Where such vectors divide the row, none is an edge.
+// CHECK-LABEL: @two_tensors_of_pairs(
+// CHECK-SAME:  {schedule = #tile.rows<rows = 1, threads = 384, vector = 2, columns = 3072>,
+tile.kernel @two_tensors_of_pairs(%x0: tensor<?x2882xbf16>, %x1: tensor<?x2882xbf16>) -> tensor<?x2882xbf16> {
+  %w0 = arith.extf %x0 : tensor<?x2882xbf16> to tensor<?x2882xf32>
+  %w1 = arith.extf %x1 : tensor<?x2882xbf16> to tensor<?x2882xf32>
+  %m1 = arith.mulf %w0, %w1 : tensor<?x2882xf32>
+  %s0 = tile.reduce add %m1 : tensor<?x2882xf32> -> tensor<?x1xf32>
+  %b0 = tile.broadcast %s0 like %x0 : tensor<?x1xf32>, tensor<?x2882xbf16> -> tensor<?x2882xf32>
+  %g0 = arith.mulf %m1, %b0 : tensor<?x2882xf32>
+  %r = arith.truncf %g0 : tensor<?x2882xf32> to tensor<?x2882xbf16>
+  tile.return %r : tensor<?x2882xbf16>
+}
+
+// A number of float32 is one.
+// CHECK-LABEL: @two_tensors_of_floats(
+// CHECK-SAME:  {schedule = #tile.rows<rows = 1, threads = 768, vector = 1, columns = 3072>
+tile.kernel @two_tensors_of_floats(%x0: tensor<?x3001xf32>, %x1: tensor<?x3001xf32>) -> tensor<?x3001xf32> {
+  %m1 = arith.mulf %x0, %x1 : tensor<?x3001xf32>
+  %s0 = tile.reduce add %m1 : tensor<?x3001xf32> -> tensor<?x1xf32>
+  %b0 = tile.broadcast %s0 like %x0 : tensor<?x1xf32>, tensor<?x3001xf32> -> tensor<?x3001xf32>
+  %g0 = arith.mulf %m1, %b0 : tensor<?x3001xf32>
+  tile.return %g0 : tensor<?x3001xf32>
+}
+
+// Long rows have few ends. Blocks share them: each sweep of a loop would ask again
+// which vectors are edges.
+// CHECK-LABEL: @two_long_tensors(
+// CHECK-SAME:  {schedule = #tile.rows<rows = 1, threads = 320, vector = 4, columns = 10240, cluster = 2>,
+tile.kernel @two_long_tensors(%x0: tensor<?x10007xbf16>, %x1: tensor<?x10007xbf16>) -> tensor<?x10007xbf16> {
+  %w0 = arith.extf %x0 : tensor<?x10007xbf16> to tensor<?x10007xf32>
+  %w1 = arith.extf %x1 : tensor<?x10007xbf16> to tensor<?x10007xf32>
+  %m1 = arith.mulf %w0, %w1 : tensor<?x10007xf32>
+  %s0 = tile.reduce add %m1 : tensor<?x10007xf32> -> tensor<?x1xf32>
+  %b0 = tile.broadcast %s0 like %x0 : tensor<?x1xf32>, tensor<?x10007xbf16> -> tensor<?x10007xf32>
+  %g0 = arith.mulf %m1, %b0 : tensor<?x10007xf32>
+  %s1 = tile.reduce add %g0 : tensor<?x10007xf32> -> tensor<?x1xf32>
+  %b1 = tile.broadcast %s1 like %x0 : tensor<?x1xf32>, tensor<?x10007xbf16> -> tensor<?x10007xf32>
+  %g1 = arith.mulf %g0, %b1 : tensor<?x10007xf32>
+  %r = arith.truncf %g1 : tensor<?x10007xf32> to tensor<?x10007xbf16>
+  tile.return %r : tensor<?x10007xbf16>
+}
+
+// One tensor has wide vectors, unless these make a few warps that all have edges.
+// CHECK-LABEL: @one_short_tensor(
+// CHECK-SAME:  {schedule = #tile.rows<rows = 1, threads = 96, vector = 4, columns = 1152>,
+tile.kernel @one_short_tensor(%x0: tensor<?x1023xbf16>) -> tensor<?x1023xbf16> {
+  %w0 = arith.extf %x0 : tensor<?x1023xbf16> to tensor<?x1023xf32>
+  %s0 = tile.reduce add %w0 : tensor<?x1023xf32> -> tensor<?x1xf32>
+  %b0 = tile.broadcast %s0 like %x0 : tensor<?x1xf32>, tensor<?x1023xbf16> -> tensor<?x1023xf32>
+  %g0 = arith.mulf %w0, %b0 : tensor<?x1023xf32>
+  %r = arith.truncf %g0 : tensor<?x1023xf32> to tensor<?x1023xbf16>
+  tile.return %r : tensor<?x1023xbf16>
+}
