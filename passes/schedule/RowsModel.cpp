@@ -59,6 +59,33 @@ double bastile::estimateRegisters(const ScheduleFields &fields,
   return registers;
 }
 
+double bastile::estimateSummingRegisters(const ScheduleFields &fields,
+                                         const KernelShape &shape) {
+  constexpr double base = 12, perLoaded = 0.65, perLoadedAhead = 0.35;
+  constexpr double perSum = 1.8;
+  // Of a value that is alive in the formula, for each element and for those
+  // that are computed at once.
+  constexpr double ofElement = 0.38, ofElementAtOnce = 0.2;
+  // What functions hold meanwhile where no rounding hides their error.
+  constexpr double ofFunctions = 1.2;
+  const double perThread = static_cast<double>(fields.rows) * fields.columns /
+                           (fields.getBlocks() * fields.threads);
+  // Elements narrower than a register share one where vectors are that wide.
+  const auto registerBytes = static_cast<double>(
+      std::min<int64_t>(4, fields.vector * shape.minElementBytes));
+  const double loaded = static_cast<double>(shape.loadedBytes) / registerBytes;
+  double held = perLoaded * loaded +
+                perSum * static_cast<double>(shape.numLongPartialRows);
+  if (fields.stages == 2)
+    held += perLoadedAhead * loaded;
+  double ofValue = ofElement * perThread +
+                   ofElementAtOnce * std::min(perThread, 2.0 * fields.vector);
+  if (shape.minElementBytes >= 4)
+    ofValue += ofFunctions;
+  return base + held * perThread +
+         ofValue * static_cast<double>(shape.numLiveValues);
+}
+
 int64_t bastile::getAvailableRegisters(const ScheduleFields &fields) {
   // Registers are given to four warps at a time.
   constexpr int64_t threadsAtOnce = 128;

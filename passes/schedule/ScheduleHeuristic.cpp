@@ -73,7 +73,10 @@ enum class Pressure { Low, Medium, High };
 /// Whether so many values of a formula are alive at once that registers for
 /// them, rather than for what is loaded, decide. The bounds on bytes are those
 /// of the formulas of norms.
-bool isCrowded(const KernelShape &shape) { return shape.numLiveValues > 6; }
+bool isCrowded(const KernelShape &shape) {
+  const int64_t most = shape.numLongPartialRows > 0 ? 5 : 6;
+  return shape.numLiveValues > most;
+}
 
 /// Whether the ops of an element take longer than loading it. Each sweep
 /// computes them again, and threads that wait for others cost more than
@@ -187,18 +190,23 @@ void chooseCombinedRows(ScheduleFields &fields, const KernelShape &shape) {
 
 /// Chooses the stages of loads. Where registers hold more than one sum, the
 /// next rows are better off in shared memory; otherwise they are loaded faster
-/// into registers.
+/// into registers. So are those of a formula that computes much, as long as
+/// its threads have the registers.
 int64_t chooseStages(const ScheduleFields &fields, const KernelShape &shape,
                      const Target &target) {
-  ScheduleFields staged = fields;
+  ScheduleFields ahead = fields, staged = fields;
+  ahead.stages = 2;
   staged.stages = 3;
   bool isWide = fields.vector * shape.minElementBytes >= 4;
-  bool isCrowded = shape.numLongPartialRows > 1;
-  return isWide && isCrowded && fields.rows == 1 &&
+  bool hasSums = shape.numLongPartialRows > 1;
+  const bool fits =
+      isCrowded(shape) &&
+      estimateSummingRegisters(ahead, shape) <= getAvailableRegisters(ahead);
+  return isWide && hasSums && !fits && fields.rows == 1 &&
                  haveRoom(fields.persistent, getStagedBytes(staged, shape),
                           target)
              ? staged.stages
-             : 2;
+             : ahead.stages;
 }
 
 /// Packs several rows into a block, where each row keeps `fields.threads` busy,
@@ -209,6 +217,8 @@ int64_t chooseStages(const ScheduleFields &fields, const KernelShape &shape,
 void packSummedRows(ScheduleFields &fields, const KernelShape &shape,
                     int64_t most) {
   const bool isShort = fields.threads <= 4 * kWarp;
+  if (!isShort && isCostly(shape))
+    return;
   const int64_t rows = (isShort ? 8 * kWarp : most) / fields.threads;
   const int64_t fewest = isShort ? 0 : most - 2 * kWarp;
   if (rows < 2 || rows * fields.threads < fewest)
@@ -397,7 +407,10 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
 /// By how many times a thread needs more registers than it can have.
 static double getExcess(const ScheduleFields &fields,
                         const KernelShape &shape) {
-  return estimateRegisters(fields, shape) / getAvailableRegisters(fields);
+  const double needed = shape.numLongPartialRows > 0
+                            ? estimateSummingRegisters(fields, shape)
+                            : estimateRegisters(fields, shape);
+  return needed / getAvailableRegisters(fields);
 }
 
 /// Gives a thread less where it would spill: narrower vectors, on each of which
@@ -406,8 +419,11 @@ static double getExcess(const ScheduleFields &fields,
 static void relieveRegisters(ScheduleFields &fields,
                              const ScheduleFields &given,
                              const KernelShape &shape, const Target &target) {
-  // What blocks of a cluster wait for each other costs as much as many spills.
-  constexpr double mostExcess = 1.05, mostOfBlocks = 1.5;
+  // Of rows that are not added up, the registers are an upper bound, and what
+  // blocks of a cluster wait for each other costs as much as many spills.
+  const bool isSumming = shape.numLongPartialRows > 0;
+  const double mostExcess = isSumming ? 0.95 : 1.05;
+  const double mostOfBlocks = isSumming ? 0.95 : 1.5;
   // Of narrower vectors than this, and of wide types, loads and addresses take
   // more than spills.
   constexpr int64_t fewestBytes = 8, wide = 4;
