@@ -368,8 +368,12 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
   if (shape.numLongPartialRows > 0)
     return chooseSummedRows(fields, pieces, shape, target);
   if (pieces <= kWarp) {
-    chooseShortRows(fields, pieces,
-                    /*threads=*/(shape.numReductions > 0 ? 8 : 4) * kWarp);
+    // Several tensors of a row keep enough loads in flight for what a costly
+    // formula computes.
+    const bool isReduced = shape.numReductions > 0;
+    const bool isBusy = isReduced && isCostly(shape) && !shape.loadsOneTensor();
+    chooseShortRows(fields, pieces, /*threads=*/(isReduced ? 8 : 4) * kWarp,
+                    /*held=*/isBusy ? 1 : 2);
     return;
   }
   if (!fields.rows)
@@ -479,13 +483,13 @@ static void relieveRegisters(ScheduleFields &fields,
 
 /// Has a multiprocessor work on several rows of a costly formula where one
 /// block with a row would take most of its registers: while the threads wait
-/// for a reduction, no other row is computed on. Later sweeps take the row from
-/// shared memory where there is only one of them, which computes again what it
-/// needs; otherwise several blocks of few threads share the row.
+/// for a reduction, no other row is computed on. Several blocks of few threads
+/// share the row, or a loop takes it from shared memory once more, where it
+/// finds sums together with the maximum that they wait for.
 static void overlapHeldRows(ScheduleFields &fields, const KernelShape &shape,
                             const Target &target) {
   constexpr int64_t manyBytes = 64, manyThreads = 16 * kWarp;
-  constexpr int64_t fewThreads = 8 * kWarp, fewElements = 16;
+  constexpr int64_t fewThreads = 8 * kWarp, fewOfSeveral = 16;
   const bool isBig =
       fields.threads > manyThreads ||
       fields.columns / fields.threads * shape.minElementBytes >= manyBytes;
@@ -494,12 +498,15 @@ static void overlapHeldRows(ScheduleFields &fields, const KernelShape &shape,
     return;
   ScheduleFields other;
   other.vector = fields.vector;
-  if (shape.numSweeps == 2 && shape.rereadBytes > 0 &&
-      fields.threads <= manyThreads && chooseKeptRows(other, shape, target)) {
+  if (shape.numSweeps == 2 && shape.reductionDepth >= shape.numSweeps &&
+      shape.rereadBytes > 0 && fields.threads <= manyThreads &&
+      chooseKeptRows(other, shape, target)) {
     fields = other;
     chooseReread(fields, shape, target);
     return;
   }
+  const int64_t fewElements =
+      std::max(fewOfSeveral, manyBytes / shape.loadedBytes);
   const int64_t span = shape.getSpan(fields.vector);
   const auto blocks = static_cast<int64_t>(
       llvm::PowerOf2Ceil(llvm::divideCeil(span, fewThreads * fewElements)));
