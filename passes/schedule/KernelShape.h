@@ -89,6 +89,10 @@ struct KernelShape {
   /// Whether a row of one tensor alone is loaded.
   bool loadsOneTensor() const { return loadedBytes <= minElementBytes; }
 
+  /// Whether sweeps over a row find sums together with the maximum that they
+  /// follow, for which threads that hold the row wait first.
+  bool sweepsSaveReductions() const { return reductionDepth >= numSweeps; }
+
   /// The fewest columns that hold a whole number of groups of each size; 1
   /// where there are no groups. They divide the row.
   int64_t getGroupColumns() const;

@@ -348,15 +348,18 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
   if (!fields.cluster && shape.numReductions > 0 &&
       chooseCluster(fields, pieces, shape, target)) {
     // A row too long for one block is swept as well where two reductions need
-    // it, it is misaligned, or no cluster holds it. In small pieces, sweeps
-    // take longer than blocks wait for each other.
+    // it and it is one tensor's, or they are one in a sweep, where it is
+    // misaligned, or no cluster holds it. In small pieces, sweeps take longer
+    // than blocks wait for each other.
     constexpr int64_t mostOfCostly = 2560;
     // A later sweep computes a formula again, a third one costs too much.
     const bool isBetterShared =
         isCostly(shape) && (pieces <= mostOfCostly || shape.numSweeps > 2);
     const bool isBetterSwept =
         (!shape.isPiecemeal(fields.vector) &&
-         (shape.numReductions > 1 || shape.isMisaligned(fields.vector))) ||
+         ((shape.numReductions > 1 &&
+           (shape.loadsOneTensor() || shape.sweepsSaveReductions())) ||
+          shape.isMisaligned(fields.vector))) ||
         (!fields.cluster && pieces > mostHeld * target.maxThreadsPerBlock);
     if (isBetterSwept && isFree && !isBetterShared && !fields.stages &&
         shape.rereadBytes > 0 && shape.numLongPartialRows == 0 &&
@@ -498,7 +501,7 @@ static void overlapHeldRows(ScheduleFields &fields, const KernelShape &shape,
     return;
   ScheduleFields other;
   other.vector = fields.vector;
-  if (shape.numSweeps == 2 && shape.reductionDepth >= shape.numSweeps &&
+  if (shape.numSweeps == 2 && shape.sweepsSaveReductions() &&
       shape.rereadBytes > 0 && fields.threads <= manyThreads &&
       chooseKeptRows(other, shape, target)) {
     fields = other;

@@ -196,6 +196,25 @@ tile.kernel @two_reductions_of_longer_rows(%x: tensor<?x65536xbf16>) -> tensor<?
   tile.return %8 : tensor<?x65536xbf16>
 }
 
+// Of two tensors, reductions that wait for each other are found in as many sweeps, which
+// read and compute more than blocks that hold the row.
+// CHECK-LABEL: @two_reductions_of_two_tensors
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 4>,
+tile.kernel @two_reductions_of_two_tensors(%x: tensor<?x32768xbf16>, %y: tensor<?x32768xbf16>) -> tensor<?x32768xbf16> {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = arith.extf %y : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x32768xf32>
+  %3 = tile.reduce add %2 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %4 = tile.broadcast %3 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %5 = arith.subf %2, %4 : tensor<?x32768xf32>
+  %6 = arith.mulf %5, %5 : tensor<?x32768xf32>
+  %7 = tile.reduce add %6 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %8 = tile.broadcast %7 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %9 = arith.mulf %5, %8 : tensor<?x32768xf32>
+  %10 = arith.truncf %9 : tensor<?x32768xf32> to tensor<?x32768xbf16>
+  tile.return %10 : tensor<?x32768xbf16>
+}
+
 // A row with one reduction stays in the registers of a cluster, but for one whose
 // vectors begin ahead of it.
 // CHECK-LABEL: @one_reduction
