@@ -29,17 +29,17 @@ using namespace bastile;
 namespace {
 
 constexpr int64_t kWordBits = 32;
-/// With fewer columns a thread, comparisons are as fast.
-constexpr int64_t kLeastColumns = 16;
+/// Columns of a thread in a row. With fewer, comparisons are as fast; steps of
+/// a stream have no more.
+constexpr int64_t kLeastColumns = 16, kMostColumns = kWordBits;
 
-/// How the conditions of a tile are bits: each row that a thread holds has
-/// words, whose bits are the thread's columns in ascending order.
+/// How the conditions of a tile are bits: each row that a thread holds has an
+/// integer, whose bits are the thread's columns in ascending order.
 struct Bits {
   Bits(tile::MmaAttr layout, ArrayRef<int64_t> shape)
       : layout(layout), shape(shape),
         rows(layout.getRowRepeats(shape) * layout.getRowsPerRepeat(shape)),
-        columns(layout.getChunks(shape) * layout.getVector()),
-        words(llvm::divideCeil(columns, kWordBits)) {}
+        columns(layout.getChunks(shape) * layout.getVector()) {}
 
   /// The number of the piece that has bit `bit` of row `row`.
   int64_t getPiece(int64_t row, int64_t bit) const {
@@ -50,10 +50,10 @@ struct Bits {
 
   const tile::MmaAttr layout;
   const ArrayRef<int64_t> shape;
-  const int64_t rows, columns, words;
+  const int64_t rows, columns;
 };
 
-/// The words of all rows, one row after the other.
+/// The integers of all rows.
 using Words = SmallVector<Value>;
 
 Value createConstant(ImplicitLocOpBuilder &builder, int64_t value) {
@@ -72,10 +72,8 @@ SmallVector<Value> createTests(ImplicitLocOpBuilder &builder, const Bits &bits,
     for (int64_t bit = 0; bit < bits.columns; bit += vector) {
       SmallVector<int32_t> taken;
       for (int64_t element = 0; element < vector; ++element)
-        taken.push_back(
-            static_cast<int32_t>(uint32_t(1) << (bit + element) % kWordBits));
-      Value word = vector::BroadcastOp::create(
-          builder, type, words[row * bits.words + bit / kWordBits]);
+        taken.push_back(static_cast<int32_t>(uint32_t(1) << (bit + element)));
+      Value word = vector::BroadcastOp::create(builder, type, words[row]);
       Value own = arith::AndIOp::create(
           builder, word,
           arith::ConstantOp::create(
@@ -86,10 +84,10 @@ SmallVector<Value> createTests(ImplicitLocOpBuilder &builder, const Bits &bits,
   return pieces;
 }
 
-/// The words that `pieces` test, as `createTests` makes them; none for other
+/// The integers that `pieces` test, as `createTests` makes them; none for other
 /// conditions.
 Words findWords(const Bits &bits, ValueRange pieces) {
-  Words words(bits.rows * bits.words);
+  Words words(bits.rows);
   for (int64_t row = 0; row < bits.rows; ++row)
     for (int64_t bit = 0; bit < bits.columns; bit += bits.layout.getVector()) {
       auto test =
@@ -101,10 +99,9 @@ Words findWords(const Bits &bits, ValueRange pieces) {
       if (!spread || test.getPredicate() != arith::CmpIPredicate::ne ||
           !matchPattern(test.getRhs(), m_Zero()) ||
           !matchPattern(own.getRhs(), m_Constant(&taken)) ||
-          *taken.value_begin<APInt>() !=
-              APInt::getOneBitSet(kWordBits, bit % kWordBits))
+          *taken.value_begin<APInt>() != APInt::getOneBitSet(kWordBits, bit))
         return {};
-      Value &word = words[row * bits.words + bit / kWordBits];
+      Value &word = words[row];
       if (word && word != spread.getSource())
         return {};
       word = spread.getSource();
@@ -139,53 +136,37 @@ bool areConsecutive(Value value) {
          (isa<arith::AddIOp>(op) && isSameInRows(lhs) && areConsecutive(rhs));
 }
 
-/// The words of one row whose bits are set for the columns below `limit`, or
+/// The integer of one row whose bits are set for the columns below `limit`, or
 /// with `inclusive` up to it. The thread's first column is `first`.
-Words createWords(ImplicitLocOpBuilder &builder, const Bits &bits, Value first,
-                  Value limit, bool inclusive) {
+Value createWord(ImplicitLocOpBuilder &builder, const Bits &bits, Value first,
+                 Value limit, bool inclusive) {
   auto constant = [&](int64_t value) { return createConstant(builder, value); };
   const int64_t vector = bits.layout.getVector();
   const int64_t chunk = bits.layout.getChunkColumns();
-  const int64_t span = bits.columns / vector * chunk;
   // A limit may be any number, so that it is brought to where differences with
   // it do not overflow.
   Value least = first;
   if (inclusive)
     least = arith::SubIOp::create(builder, first, constant(1));
-  Value most = arith::AddIOp::create(builder, least, constant(span));
+  Value most = arith::AddIOp::create(builder, least,
+                                     constant(bits.columns / vector * chunk));
   limit = arith::MaxSIOp::create(
       builder, arith::MinSIOp::create(builder, limit, most), least);
   Value below = arith::SubIOp::create(builder, limit, least);
-  Words words;
-  for (int64_t word = 0; word < bits.words; ++word) {
-    const int64_t wordSpan = kWordBits / vector * chunk;
-    Value left = below;
-    if (word > 0)
-      left = arith::MaxSIOp::create(
-          builder,
-          arith::SubIOp::create(builder, below, constant(word * wordSpan)),
-          constant(0));
-    if (span > (word + 1) * wordSpan)
-      left = arith::MinSIOp::create(builder, left, constant(wordSpan));
-    // Of each chunk the thread has the first `vector` columns.
-    Value whole = arith::MulIOp::create(
-        builder, arith::DivUIOp::create(builder, left, constant(chunk)),
-        constant(vector));
-    Value part = arith::MinUIOp::create(
-        builder, arith::RemUIOp::create(builder, left, constant(chunk)),
-        constant(vector));
-    Value count = arith::AddIOp::create(builder, whole, part);
-    Value ones = arith::SubIOp::create(
-        builder, arith::ShLIOp::create(builder, constant(1), count),
-        constant(1));
-    // Shifts by all bits are undefined.
-    words.push_back(arith::SelectOp::create(
-        builder,
-        arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, count,
-                              constant(kWordBits)),
-        constant(-1), ones));
-  }
-  return words;
+  // Of each chunk the thread has the first `vector` columns.
+  Value whole = arith::MulIOp::create(
+      builder, arith::DivUIOp::create(builder, below, constant(chunk)),
+      constant(vector));
+  Value part = arith::MinUIOp::create(
+      builder, arith::RemUIOp::create(builder, below, constant(chunk)),
+      constant(vector));
+  Value count = arith::AddIOp::create(builder, whole, part);
+  Value ones = arith::SubIOp::create(
+      builder, arith::ShLIOp::create(builder, constant(1), count), constant(1));
+  // Shifts by all bits are undefined.
+  Value isAll = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, count,
+                                      constant(kWordBits));
+  return arith::SelectOp::create(builder, isAll, constant(-1), ones);
 }
 
 /// The layout of a tile of conditions that become bits; null for others.
@@ -196,7 +177,7 @@ tile::MmaAttr getBitsLayout(Type type) {
       tile.getDimSize(0) == 1 || tile.getDimSize(1) == 1)
     return {};
   const Bits bits(layout, tile.getShape());
-  return bits.columns < kLeastColumns || kWordBits % layout.getVector()
+  return bits.columns < kLeastColumns || bits.columns > kMostColumns
              ? tile::MmaAttr()
              : layout;
 }
@@ -251,13 +232,13 @@ struct CompareColumns : public OpConversionPattern<arith::CmpIOp> {
       auto getFirst = [&](ValueRange pieces) -> Value {
         return vector::ExtractOp::create(builder, pieces[piece], 0);
       };
-      for (Value word :
-           createWords(builder, bits, getFirst(columns), getFirst(limits),
-                       predicate == arith::CmpIPredicate::sle))
-        words.push_back(negated
-                            ? arith::XOrIOp::create(builder, word,
-                                                    createConstant(builder, -1))
-                            : word);
+      Value word =
+          createWord(builder, bits, getFirst(columns), getFirst(limits),
+                     predicate == arith::CmpIPredicate::sle);
+      if (negated)
+        word =
+            arith::XOrIOp::create(builder, word, createConstant(builder, -1));
+      words.push_back(word);
     }
     rewriter.replaceOpWithMultiple(
         op, {ValueRange(createTests(

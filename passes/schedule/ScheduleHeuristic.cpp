@@ -508,19 +508,23 @@ static void overlapHeldRows(ScheduleFields &fields, const KernelShape &shape,
     chooseReread(fields, shape, target);
     return;
   }
-  const int64_t fewElements =
-      std::max(fewOfSeveral, manyBytes / shape.loadedBytes);
   const int64_t span = shape.getSpan(fields.vector);
-  const auto blocks = static_cast<int64_t>(
-      llvm::PowerOf2Ceil(llvm::divideCeil(span, fewThreads * fewElements)));
-  if (blocks < 2 || blocks > target.maxBlocksPerCluster)
-    return;
-  other = ScheduleFields();
-  other.vector = fields.vector;
-  other.rows = 1;
-  other.cluster = blocks;
-  chooseRowThreads(other, llvm::divideCeil(span, blocks * fields.vector),
-                   fewThreads, fewElements / fields.vector);
+  // Of one tensor a thread can hold more, if the formula leaves registers.
+  for (int64_t fewElements :
+       {std::max(fewOfSeveral, manyBytes / shape.loadedBytes), fewOfSeveral}) {
+    const auto blocks = static_cast<int64_t>(
+        llvm::PowerOf2Ceil(llvm::divideCeil(span, fewThreads * fewElements)));
+    if (blocks < 2 || blocks > target.maxBlocksPerCluster)
+      return;
+    other = ScheduleFields();
+    other.vector = fields.vector;
+    other.rows = 1;
+    other.cluster = blocks;
+    chooseRowThreads(other, llvm::divideCeil(span, blocks * fields.vector),
+                     fewThreads, fewElements / fields.vector);
+    if (fewElements == fewOfSeveral || getExcess(other, shape) <= 1)
+      break;
+  }
   fields = other;
 }
 
