@@ -509,22 +509,25 @@ static void overlapHeldRows(ScheduleFields &fields, const KernelShape &shape,
     return;
   }
   const int64_t span = shape.getSpan(fields.vector);
-  // Of one tensor a thread can hold more, if the formula leaves registers.
-  for (int64_t fewElements :
-       {std::max(fewOfSeveral, manyBytes / shape.loadedBytes), fewOfSeveral}) {
-    const auto blocks = static_cast<int64_t>(
+  // Two blocks hold more of one tensor in each thread. More of them would hold
+  // as much of a longer row, where formulas have been seen to spill that.
+  constexpr int64_t mostOfMuch = 2;
+  int64_t fewElements = std::max(fewOfSeveral, manyBytes / shape.loadedBytes);
+  auto countBlocks = [&] {
+    return static_cast<int64_t>(
         llvm::PowerOf2Ceil(llvm::divideCeil(span, fewThreads * fewElements)));
-    if (blocks < 2 || blocks > target.maxBlocksPerCluster)
-      return;
-    other = ScheduleFields();
-    other.vector = fields.vector;
-    other.rows = 1;
-    other.cluster = blocks;
-    chooseRowThreads(other, llvm::divideCeil(span, blocks * fields.vector),
-                     fewThreads, fewElements / fields.vector);
-    if (fewElements == fewOfSeveral || getExcess(other, shape) <= 1)
-      break;
-  }
+  };
+  if (countBlocks() > mostOfMuch)
+    fewElements = fewOfSeveral;
+  const int64_t blocks = countBlocks();
+  if (blocks < 2 || blocks > target.maxBlocksPerCluster)
+    return;
+  other = ScheduleFields();
+  other.vector = fields.vector;
+  other.rows = 1;
+  other.cluster = blocks;
+  chooseRowThreads(other, llvm::divideCeil(span, blocks * fields.vector),
+                   fewThreads, fewElements / fields.vector);
   fields = other;
 }
 

@@ -1,8 +1,8 @@
 // RUN: tile-opt %s --fuse=target=sm_90a --schedule=target=sm_90a -split-input-file | FileCheck %s
 
 // Where a costly formula is held by blocks of few threads, several on a
-// multiprocessor, a thread holds 32 elements of one tensor if the formula leaves
-// registers for them, and otherwise half as many.
+// multiprocessor, a thread holds 32 elements of one tensor if two blocks hold the row
+// then, and half as many of a longer row: this formula would spill 32.
 // CHECK-LABEL: tile.kernel @crowded_kernel(
 // CHECK-SAME:    schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 32768, cluster = 8>
 func.func @crowded(%arg0: tensor<?x32768xbf16>, %arg1: tensor<32768xbf16>, %arg2: tensor<32768xbf16>) -> (tensor<?x32768xbf16>, tensor<?x32768xbf16>) {
