@@ -479,8 +479,12 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
       !fitsSharedMemory(fields, shape, target))
     return error() << bytes << " bytes of the factors in " << fields.stages
                    << " stages" << (split > 1 ? ", of sums" : "")
-                   << " and of results are more than the "
-                   << target.maxSharedBytesPerBlock
+                   << " and of results"
+                   << (fields.resident > 1
+                           ? " in each of " + std::to_string(fields.resident) +
+                                 " blocks of a multiprocessor"
+                           : "")
+                   << " are more than the " << target.maxSharedBytesPerBlock
                    << " of a block's shared memory; use fewer 'stages' or "
                       "'columns'";
   return success();

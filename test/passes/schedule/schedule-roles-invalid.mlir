@@ -124,3 +124,14 @@ tile.kernel @small_columns(%x: tensor<?x512xf8E4M3FN>, %w: tensor<512x512xf8E4M3
   %0 = tile.dot %x, %w contract [1, 0] : tensor<?x512xf8E4M3FN>, tensor<512x512xf8E4M3FN> -> tensor<?x512xf32>
   tile.return %0 : tensor<?x512xf32>
 }
+
+// -----
+
+// expected-error@+1 {{bytes of the factors in 8 stages and of results in each of 2 blocks of a multiprocessor are more than the 232448 of a block's shared memory}}
+tile.kernel @resident_stages(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64xbf16>) -> tensor<?x64xf32>
+    attributes {schedule = #tile.matmul<rows = 64, depth = 128, stages = 8, steps = 1, resident = 2>} {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
+  %p = math.exp %s : tensor<?x?xf32>
+  %o = tile.dot %p, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
+  tile.return %o : tensor<?x64xf32>
+}
