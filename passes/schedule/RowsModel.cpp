@@ -17,6 +17,19 @@ static constexpr int64_t kMostBlocksPerMultiprocessor = 32;
 /// Seconds from a load to its data, on a busy GPU.
 static constexpr double kMemoryLatency = 700e-9;
 
+/// How many elements of its rows a thread has.
+static double getElementsPerThread(const ScheduleFields &fields) {
+  return static_cast<double>(fields.rows) * fields.columns /
+         (fields.getBlocks() * fields.threads);
+}
+
+/// The bytes of a register that elements take: those that are narrower share
+/// one where vectors are that wide.
+static int64_t getRegisterBytes(const ScheduleFields &fields,
+                                const KernelShape &shape) {
+  return std::min<int64_t>(4, fields.vector * shape.minElementBytes);
+}
+
 double bastile::estimateRegisters(const ScheduleFields &fields,
                                   const KernelShape &shape) {
   // Addresses, sizes and statistics.
@@ -27,17 +40,14 @@ double bastile::estimateRegisters(const ScheduleFields &fields,
   constexpr double mostAtOnce = 12;
   // What a function holds meanwhile where no rounding hides its error.
   constexpr int64_t liveInFunction = 6;
-  double perThread = static_cast<double>(fields.rows) * fields.columns /
-                     (fields.getBlocks() * fields.threads);
+  double perThread = getElementsPerThread(fields);
   // A row stays in registers as it was loaded, and so do values that a later
   // sweep needs. The next row is on its way to registers, or to shared memory
   // where there are more stages than two.
   const bool loadsAhead = fields.persistent > 0 && fields.stages == 2;
   int64_t held = shape.keptBytes + shape.sharedBytes +
                  (loadsAhead ? shape.loadedBytes : 0);
-  // Elements narrower than a register share one where vectors are that wide.
-  int64_t registerBytes =
-      std::min<int64_t>(4, fields.vector * shape.minElementBytes);
+  int64_t registerBytes = getRegisterBytes(fields, shape);
   double registers =
       base + perThread * std::max(held, shape.loadedBytes) / registerBytes;
   // Each vector has an address.
@@ -68,12 +78,9 @@ double bastile::estimateSummingRegisters(const ScheduleFields &fields,
   constexpr double ofElement = 0.38, ofElementAtOnce = 0.2;
   // What functions hold meanwhile where no rounding hides their error.
   constexpr double ofFunctions = 1.2;
-  const double perThread = static_cast<double>(fields.rows) * fields.columns /
-                           (fields.getBlocks() * fields.threads);
-  // Elements narrower than a register share one where vectors are that wide.
-  const auto registerBytes = static_cast<double>(
-      std::min<int64_t>(4, fields.vector * shape.minElementBytes));
-  const double loaded = static_cast<double>(shape.loadedBytes) / registerBytes;
+  const double perThread = getElementsPerThread(fields);
+  const double loaded = static_cast<double>(shape.loadedBytes) /
+                        static_cast<double>(getRegisterBytes(fields, shape));
   double held = perLoaded * loaded +
                 perSum * static_cast<double>(shape.numLongPartialRows);
   if (fields.stages == 2)

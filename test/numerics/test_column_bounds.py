@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import floats
+import masked
 from runner import Files, execute, target
 
-SOURCE = """
+SOURCE = (
+    """
 func.func @f(%q: tensor<?x?x16xbf16>, %k: tensor<?x?x16xbf16>, %v: tensor<?x?x16xbf16>,
              %a: tensor<?x?x1xi32>, %b: tensor<?x?x1xi32>) -> tensor<?x?x16xf32> {{
   %s = tile.dot %q, %k contract [1, 1]
@@ -18,23 +20,9 @@ func.func @f(%q: tensor<?x?x16xbf16>, %k: tensor<?x?x16xbf16>, %v: tensor<?x?x16
   %one = tile.broadcast %a like %s : tensor<?x?x1xi32>, tensor<?x?x?xf32> -> tensor<?x?x?xi32>
   %two = tile.broadcast %b like %s : tensor<?x?x1xi32>, tensor<?x?x?xf32> -> tensor<?x?x?xi32>
   {mask}
-  %never = arith.constant 0xFF800000 : f32
-  %hidden = tile.broadcast %never like %s : f32, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
-  %x = arith.select %seen, %s, %hidden : tensor<?x?x?xi1>, tensor<?x?x?xf32>
-  %m = tile.reduce max %x : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
-  %ms = tile.broadcast %m like %s
-      : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
-  %d = arith.subf %x, %ms : tensor<?x?x?xf32>
-  %e = math.exp %d : tensor<?x?x?xf32>
-  %l = tile.reduce add %e : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
-  %ls = tile.broadcast %l like %s
-      : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
-  %p = arith.divf %e, %ls : tensor<?x?x?xf32>
-  %o = tile.dot %p, %v contract [1, 0]
-      : tensor<?x?x?xf32>, tensor<?x?x16xbf16> -> tensor<?x?x16xf32>
-  return %o : tensor<?x?x16xf32>
-}}
 """
+    + masked.SOFTMAX
+)
 
 
 def compare(name, predicate, lhs, rhs):
@@ -101,7 +89,9 @@ def test_limits_of_any_size(name, roles):
     inputs |= {n: ("i32", x[None, :, None]) for n, x in (("a", one), ("b", two))}
     with Files() as files:
         output = f"--output=result0={files.path('result0')}"
-        done = execute(SOURCE.format(mask=mask), *files.inputs(inputs), output, *where)
+        done = execute(
+            SOURCE.format(t="bf16", mask=mask), *files.inputs(inputs), output, *where
+        )
         assert done.returncode == 0, done.stderr
         result = floats.decode("f32", files.load("result0", "f32"))[0]
     seen = sees(np.arange(keys)[None], one[:, None], two[:, None])

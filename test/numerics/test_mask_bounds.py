@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 import floats
+import masked
 from runner import Files, execute, find_schedules, target
 
-SOURCE = """
+SOURCE = (
+    """
 func.func @f(%q: tensor<?x?x16x{t}>, %k: tensor<?x?x16x{t}>, %v: tensor<?x?x16x{t}>,
              %n: tensor<?x1x1xi32>) -> tensor<?x?x16xf32> {{
   %s = tile.dot %q, %k contract [1, 1]
@@ -26,23 +28,9 @@ func.func @f(%q: tensor<?x?x16x{t}>, %k: tensor<?x?x16x{t}>, %v: tensor<?x?x16x{
   %ns = tile.broadcast %n like %s : tensor<?x1x1xi32>, tensor<?x?x?xf32> -> tensor<?x?x?xi32>
   %last = arith.addi %query, %ns : tensor<?x?x?xi32>
   {mask}
-  %never = arith.constant 0xFF800000 : f32
-  %hidden = tile.broadcast %never like %s : f32, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
-  %x = arith.select %seen, %s, %hidden : tensor<?x?x?xi1>, tensor<?x?x?xf32>
-  %m = tile.reduce max %x : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
-  %ms = tile.broadcast %m like %s
-      : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
-  %d = arith.subf %x, %ms : tensor<?x?x?xf32>
-  %e = math.exp %d : tensor<?x?x?xf32>
-  %l = tile.reduce add %e : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
-  %ls = tile.broadcast %l like %s
-      : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
-  %p = arith.divf %e, %ls : tensor<?x?x?xf32>
-  %o = tile.dot %p, %v contract [1, 0]
-      : tensor<?x?x?xf32>, tensor<?x?x16x{t}> -> tensor<?x?x16xf32>
-  return %o : tensor<?x?x16xf32>
-}}
 """
+    + masked.SOFTMAX
+)
 SHIFT = """%c{name} = arith.constant {by} : i32
   %b{name} = tile.broadcast %c{name} like %s : i32, tensor<?x?x?xf32> -> tensor<?x?x?xi32>
   %{name} = arith.addi %query, %b{name} : tensor<?x?x?xi32>

@@ -162,23 +162,25 @@ packed_geglu_tanh_products = _packed_products("packed_geglu_tanh_products", _geg
 packed_geglu_erf_products = _packed_products("packed_geglu_erf_products", _geglu_erf)
 
 
-@TracedOperator
-def interleaved_geglu(gate_up, alpha=1.702, limit=7.0):
-    """The activation of GPT-OSS, of rows in which columns of gate and up alternate."""
+def _interleaved_geglu(gate_up, alpha, limit):
     gate, up = split(gate_up, 2, interleaved=True)
     return op.geglu(gate, up, alpha=alpha, limit=limit)
 
 
 @TracedOperator
+def interleaved_geglu(gate_up, alpha=1.702, limit=7.0):
+    """The activation of GPT-OSS, of rows in which columns of gate and up alternate."""
+    return _interleaved_geglu(gate_up, alpha, limit)
+
+
+@TracedOperator
 def interleaved_geglu_bias(gate_up, bias, alpha=1.702, limit=7.0):
     """As `interleaved_geglu`, of ``gate_up + bias``, a sum that is not rounded."""
-    gate, up = split(gate_up + bias, 2, interleaved=True)
-    return op.geglu(gate, up, alpha=alpha, limit=limit).to(gate_up.dtype)
+    return _interleaved_geglu(gate_up + bias, alpha, limit).to(gate_up.dtype)
 
 
 @TracedOperator
 def interleaved_geglu_bias_weighted(gate_up, bias, weight, alpha=1.702, limit=7.0):
     """As `interleaved_geglu_bias`, times a weight [rows, 1] for each row."""
-    gate, up = split(gate_up + bias, 2, interleaved=True)
-    hidden = op.geglu(gate, up, alpha=alpha, limit=limit)
+    hidden = _interleaved_geglu(gate_up + bias, alpha, limit)
     return (hidden * weight).to(gate_up.dtype)
