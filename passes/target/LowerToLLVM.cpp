@@ -15,7 +15,6 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -72,37 +71,13 @@ static LogicalResult lowerControlFlow(ModuleOp module) {
   ConversionTarget legality(*context);
   legality.addIllegalDialect<scf::SCFDialect>();
   legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  ConversionConfig config;
-  config.allowPatternRollback = false;
-  return applyPartialConversion(module, legality, std::move(patterns), config);
-}
-
-/// Folds the ops that the conversion to the LLVM dialect replaces. The
-/// conversion could fold them itself, but not without keeping the constants
-/// that it has replaced: it would keep every op to the end for that.
-static void foldOps(ModuleOp module) {
-  OpBuilder builder(module.getContext());
-  SmallVector<std::pair<Operation *, SmallVector<Value, 1>>> folded;
-  module.walk([&](Operation *op) {
-    if (isa_and_present<LLVM::LLVMDialect, NVVM::NVVMDialect>(op->getDialect()))
-      return;
-    builder.setInsertionPoint(op);
-    SmallVector<Value> results;
-    if (succeeded(builder.tryFold(op, results)) && !results.empty())
-      folded.emplace_back(op, ArrayRef<Value>(results));
-  });
-  // An op may fold to the result of an earlier one that folds as well.
-  for (auto &[op, results] : llvm::reverse(folded)) {
-    op->replaceAllUsesWith(results);
-    op->erase();
-  }
+  return applyPartialConversion(module, legality, std::move(patterns));
 }
 
 LogicalResult convertToLLVM(ModuleOp module, AddPatternsFn addPatterns) {
   if (failed(verifyOrder(module)) || failed(lowerControlFlow(module)))
     return failure();
   MLIRContext *context = module.getContext();
-  foldOps(module);
   LowerToLLVMOptions options(context);
   options.overrideIndexBitwidth(64);
   LLVMTypeConverter converter(context, options);
@@ -122,10 +97,7 @@ LogicalResult convertToLLVM(ModuleOp module, AddPatternsFn addPatterns) {
   vector::populateVectorBroadcastLoweringPatterns(patterns);
   populateVectorToLLVMConversionPatterns(converter, patterns);
   addPatterns(converter, patterns, legality);
-  ConversionConfig config;
-  config.foldingMode = DialectConversionFoldingMode::Never;
-  config.allowPatternRollback = false;
-  return applyFullConversion(module, legality, std::move(patterns), config);
+  return applyFullConversion(module, legality, std::move(patterns));
 }
 
 } // namespace bastile
