@@ -108,7 +108,10 @@ ProductSpace::Reading ProductSpace::getSizesReading(BlockArgument argument) {
     const Reading computed = getComputed(user);
     if (factors.contains(user))
       reading.row = computed.row;
-    auto type = cast<RankedTensorType>(user->getResult(0).getType());
+    // The argument may itself be a result of the kernel.
+    const Value result =
+        user == body.getTerminator() ? argument : Value(user->getResult(0));
+    auto type = cast<RankedTensorType>(result.getType());
     if (ShapedType::isDynamic(type.getShape().back()))
       reading.column = computed.column;
   }
