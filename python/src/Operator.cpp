@@ -62,14 +62,17 @@ std::shared_ptr<Specialization> Operator::find(const py::tuple &operands,
       kernelsOfAttributes[attributes] = py::int_(storage.size() - 1);
     }
     auto index = kernelsOfAttributes[attributes].cast<size_t>();
-    lastKernels = storage[index].get();
+    lastKernels = storage[index];
     lastAttributes = attributes;
   }
-  Kernels &kernels = *lastKernels;
+  // The kernels are held: Python, which adapters and the compiler run, may
+  // clear them, and let other threads run, which may too.
+  const std::shared_ptr<Kernels> kernels = lastKernels;
 
-  // The interpreter's lock guards all but the key, as an adapter in Python may
-  // let other threads run while a key is made.
-  thread_local std::string key;
+  // The key's memory is that of the thread's last call, but this call's own
+  // while it makes the key, as an adapter may call an operator itself.
+  thread_local std::string buffer;
+  std::string key = std::move(buffer);
   key.clear();
   for (size_t i = 0; i != operands.size(); ++i) {
     try {
@@ -89,20 +92,18 @@ std::shared_ptr<Specialization> Operator::find(const py::tuple &operands,
     for (py::handle wanted : gradients)
       key.push_back(wanted.ptr() == Py_True ? '1' : '0');
 
-  auto found = kernels.find(key);
-  if (found != kernels.end())
+  auto found = kernels->find(key);
+  if (found != kernels->end()) {
+    buffer = std::move(key);
     return found->second;
-  std::string ownKey = key;
-  // The kernels are held, as Python may clear them while it makes a new one.
-  std::shared_ptr<Kernels> owner =
-      storage[kernelsOfAttributes[attributes].cast<size_t>()];
+  }
   py::object made = specialize(attributes, operands, gradients);
   auto entry = std::make_shared<Specialization>(std::move(made));
   if (noteFixedSizes(operands, entry->native->function())) {
     clear();
     return find(operands, attributes, gradients);
   }
-  return owner->emplace(std::move(ownKey), std::move(entry)).first->second;
+  return kernels->emplace(std::move(key), std::move(entry)).first->second;
 }
 
 bool Operator::noteFixedSizes(const py::tuple &operands,

@@ -92,7 +92,7 @@ private:
   std::vector<std::shared_ptr<Kernels>> storage;
   /// The attributes of the last call, and their kernels.
   pybind11::object lastAttributes;
-  Kernels *lastKernels = nullptr;
+  std::shared_ptr<Kernels> lastKernels;
 };
 
 /// A function that was compiled ahead for operands of fixed types and row
