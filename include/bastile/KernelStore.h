@@ -34,7 +34,10 @@ struct StoredProgram {
 /// use from several threads. Must outlive what it loads.
 class KernelStore {
 public:
-  explicit KernelStore(runtime::CacheOptions options);
+  /// What is compiled or loaded at the first launch of a kernel of a program
+  /// from `load`, as by misaligned tensors, runs in `runSlow` if there is one.
+  explicit KernelStore(runtime::CacheOptions options,
+                       runtime::Program::RunSlow runSlow = {});
 
   /// The compiled functions of a request. Each kernel is loaded into a GPU as
   /// PTX when it is first launched. Variants for misaligned tensors are
@@ -61,6 +64,7 @@ public:
 
 private:
   runtime::DiskCache disk;
+  runtime::Program::RunSlow runSlow;
   std::atomic<int64_t> compiled{0};
 };
 

@@ -15,8 +15,9 @@ using runtime::CacheEntry;
 using runtime::CacheKey;
 using runtime::Expected;
 
-KernelStore::KernelStore(runtime::CacheOptions options)
-    : disk(std::move(options)) {}
+KernelStore::KernelStore(runtime::CacheOptions options,
+                         runtime::Program::RunSlow runSlow)
+    : disk(std::move(options)), runSlow(std::move(runSlow)) {}
 
 /// The key of a request: everything that its code depends on.
 static CacheKey makeKey(const CompileRequest &request) {
@@ -92,7 +93,8 @@ Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
             [this, request, stored](const runtime::CudaDevice &,
                                     const std::string &name) {
               return compileKernel(request, name);
-            }),
+            },
+            runSlow),
         stored, isNew};
   Expected<std::shared_ptr<const HostCode>> host =
       HostCode::load(*stored->find("code"));

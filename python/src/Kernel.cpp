@@ -272,7 +272,7 @@ py::list Kernel::runFunction(const Function &function,
   Error error;
   if (location.isCuda) {
     // The interpreter's lock is kept: a launch takes less time than handing it
-    // over.
+    // over. Code that is yet to be made or loaded is so without it.
     error = owner->call(function, tensors.inputs, place, allocate);
   } else {
     py::gil_scoped_release unlocked;

@@ -165,11 +165,20 @@ static void warn(const std::string &message) {
     runtime::CacheOptions::warnOnStderr(message);
 }
 
+/// Gives up the interpreter's lock, if this thread holds it, while code is
+/// made: another thread may be making it, and need the lock for a warning.
+static void runUnlocked(const std::function<void()> &work) {
+  if (!PyGILState_Check())
+    return work();
+  py::gil_scoped_release unlocked;
+  work();
+}
+
 /// The store of compiled code, opened when the first kernel is wanted. It is
 /// never destroyed, since programs may outlive it.
 static KernelStore &getStore() {
-  static auto &store =
-      *new KernelStore(runtime::CacheOptions::fromEnvironment(warn));
+  static auto &store = *new KernelStore(
+      runtime::CacheOptions::fromEnvironment(warn), runUnlocked);
   return store;
 }
 

@@ -174,7 +174,9 @@ public:
 private:
   struct Hash {
     size_t operator()(const std::pair<int64_t, int> &place) const {
-      return std::hash<int64_t>()(place.first * 31 + place.second);
+      // Keys are digests: products of them overflow.
+      return std::hash<uint64_t>()(uint64_t(place.first) * 31 +
+                                   uint64_t(place.second));
     }
   };
   std::shared_mutex mutex;

@@ -98,15 +98,26 @@ bastile::runtime::assembleWithDriver(const CudaDevice &device,
   return makeError(error.message(), "\n", log.c_str());
 }
 
-std::shared_ptr<Program> Program::forGpu(Metadata metadata, ImageSource image) {
-  return std::shared_ptr<Program>(
-      new Program(std::move(metadata), std::move(image), nullptr));
+std::shared_ptr<Program> Program::forGpu(Metadata metadata, ImageSource image,
+                                         RunSlow runSlow) {
+  return std::shared_ptr<Program>(new Program(
+      std::move(metadata), std::move(image), std::move(runSlow), nullptr));
 }
 
 std::shared_ptr<Program> Program::forHost(Metadata metadata,
                                           HostExecutor::SymbolLookup lookup) {
   return std::shared_ptr<Program>(
-      new Program(std::move(metadata), nullptr, std::move(lookup)));
+      new Program(std::move(metadata), nullptr, nullptr, std::move(lookup)));
+}
+
+Expected<std::shared_ptr<CudaModule>>
+Program::loadModule(std::shared_ptr<const CudaDevice> device,
+                    const std::string &entry) {
+  Expected<std::string> code = image(*device, entry);
+  if (!code)
+    return code.takeError();
+  RelaxedCaptureScope capture(device->driver());
+  return CudaModule::load(std::move(device), *code);
 }
 
 Expected<std::shared_ptr<CudaModule>>
@@ -121,16 +132,16 @@ Program::module(std::shared_ptr<const CudaDevice> device,
   }
   // The image is made without the lock, since this takes a while; if two
   // threads do so at once, the first one's module is kept.
-  Expected<std::string> code = image(*device, entry);
-  if (!code)
-    return code.takeError();
-  RelaxedCaptureScope capture(device->driver());
-  Expected<std::shared_ptr<CudaModule>> loaded =
-      CudaModule::load(std::move(device), *code);
-  if (!loaded)
-    return loaded.takeError();
+  std::optional<Expected<std::shared_ptr<CudaModule>>> loaded;
+  auto load = [&] { loaded.emplace(loadModule(std::move(device), entry)); };
+  if (runSlow)
+    runSlow(load);
+  else
+    load();
+  if (!*loaded)
+    return loaded->takeError();
   std::lock_guard<std::mutex> lock(mutex);
-  return modules.emplace(key, *loaded).first->second;
+  return modules.emplace(key, **loaded).first->second;
 }
 
 Expected<KernelResources> bastile::runtime::getResources(const Launch &launch,

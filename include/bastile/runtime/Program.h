@@ -78,9 +78,15 @@ public:
   using ImageSource = std::function<Expected<std::string>(
       const CudaDevice &device, const std::string &entry)>;
 
-  /// Functions for GPUs. `image` is called once for each device and kernel,
-  /// when the kernel is first launched there.
-  static std::shared_ptr<Program> forGpu(Metadata metadata, ImageSource image);
+  /// Runs `work`, which takes long and may wait for other threads.
+  using RunSlow = std::function<void(const std::function<void()> &work)>;
+
+  /// Functions for GPUs. `image` is called for each device and kernel when the
+  /// kernel is first launched there; by several threads that do so at once,
+  /// too. The image is made and loaded in `runSlow`, if there is one, where a
+  /// caller can give up a lock that it holds, such as an interpreter's.
+  static std::shared_ptr<Program> forGpu(Metadata metadata, ImageSource image,
+                                         RunSlow runSlow = {});
   /// Functions for the host.
   static std::shared_ptr<Program> forHost(Metadata metadata,
                                           HostExecutor::SymbolLookup lookup);
@@ -124,10 +130,15 @@ public:
   module(std::shared_ptr<const CudaDevice> device, const std::string &entry);
 
 private:
-  Program(Metadata metadata, ImageSource image,
+  Program(Metadata metadata, ImageSource image, RunSlow runSlow,
           HostExecutor::SymbolLookup lookup)
       : description(std::move(metadata)), image(std::move(image)),
-        lookup(std::move(lookup)) {}
+        runSlow(std::move(runSlow)), lookup(std::move(lookup)) {}
+
+  /// Makes the image of a kernel, and loads it into a GPU.
+  Expected<std::shared_ptr<CudaModule>>
+  loadModule(std::shared_ptr<const CudaDevice> device,
+             const std::string &entry);
 
   using LoadedLaunch =
       std::function<Error(const Launch &, const Variant &, CudaModule &)>;
@@ -149,6 +160,7 @@ private:
 
   Metadata description;
   ImageSource image;
+  RunSlow runSlow;
   HostExecutor::SymbolLookup lookup;
 
   std::mutex mutex;

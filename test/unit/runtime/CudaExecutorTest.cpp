@@ -514,6 +514,29 @@ TEST_F(CudaExecutorTest, reportsWhatALaunchTakes) {
   EXPECT_EQ(found->occupancy, 0.75);
 }
 
+TEST_F(CudaExecutorTest, makesCodeWhereTheCallerSays) {
+  auto device = CudaDevice::open(driver);
+  ASSERT_OK(device.takeError());
+  int inside = 0, made = 0;
+  std::shared_ptr<Program> program = Program::forGpu(
+      Metadata(),
+      [&](const CudaDevice &, const std::string &entry) {
+        EXPECT_EQ(inside, 1);
+        ++made;
+        return Expected<std::string>("code of " + entry);
+      },
+      [&](const std::function<void()> &work) {
+        ++inside;
+        work();
+        --inside;
+      });
+  for (int call = 0; call < 2; ++call) {
+    auto module = program->module(*device, "f");
+    ASSERT_OK(module.takeError());
+    EXPECT_EQ(made, 1);
+  }
+}
+
 TEST_F(CudaExecutorTest, reportsErrorsInTheDriversWords) {
   auto module = load();
   CudaExecutor executor(*module);
