@@ -19,6 +19,7 @@
 #include "passes/schedule/KernelSchedule.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "passes/tile/RowsProgram.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_TILE
@@ -41,21 +42,21 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       return signalPassFailure();
     SymbolTable symbols(getOperation());
     // Kernels are erased, which a walk over them would not survive.
-    SmallVector<tile::LaunchOp> launches;
-    getOperation().walk(
-        [&](tile::LaunchOp launch) { launches.push_back(launch); });
-    for (tile::LaunchOp launch : launches)
-      if (failed(tileKernel(launch, symbols, *target)))
+    llvm::MapVector<tile::KernelOp, SmallVector<tile::LaunchOp, 1>> launches;
+    getOperation().walk([&](tile::LaunchOp launch) {
+      auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[0]);
+      if (auto kernel = symbols.lookup<tile::KernelOp>(name.getValue()))
+        launches[kernel].push_back(launch);
+    });
+    for (auto &[kernel, own] : launches)
+      if (failed(tileKernel(kernel, own, symbols, *target)))
         return signalPassFailure();
   }
 
-  /// Replaces the kernel that `launch` runs by its programs.
-  LogicalResult tileKernel(tile::LaunchOp launch, SymbolTable &symbols,
-                           const Target &target) {
-    auto kernel = symbols.lookup<tile::KernelOp>(
-        cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
-    if (!kernel)
-      return success();
+  /// Replaces `kernel`, which `launches` run, by its programs.
+  LogicalResult tileKernel(tile::KernelOp kernel,
+                           ArrayRef<tile::LaunchOp> launches,
+                           SymbolTable &symbols, const Target &target) {
     if (failed(verifyIsScheduled(kernel)))
       return failure();
     AnalysisManager analyses = getAnalysisManager().nest(kernel);
@@ -64,7 +65,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
               kernel, target, analyses)))
         return failure();
     if (isOverDimensions(kernel))
-      return tileProduct(launch, kernel, symbols, target);
+      return tileProduct(kernel, launches, symbols, target);
     const auto &space = analyses.getAnalysis<KernelSpace, tile::KernelOp>();
     const auto &shape = analyses.getAnalysis<KernelShape, tile::KernelOp>();
     SmallVector<tile::ProgramOp> programs;
@@ -73,19 +74,49 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
         variant.grid = *ThreadGrid::get(variant.schedule);
       programs.push_back(buildRowsProgram(kernel, space, shape, variant));
     }
-    replaceKernel(launch, kernel, programs, symbols);
+    replaceKernel(kernel, launches, programs, symbols);
     return success();
   }
 
-  static LogicalResult tileProduct(tile::LaunchOp launch, tile::KernelOp kernel,
+  /// Checks which schedules of `kernel`, over m, n and k, go with which: where
+  /// warps have roles, another program takes the operands that copies of boxes
+  /// do not, and others may take few rows.
+  static LogicalResult verifyVariants(tile::KernelOp kernel) {
+    const bool hasRoles =
+        cast<tile::MatmulAttr>(*kernel.getSchedule()).isSpecialized();
+    auto unaligned =
+        cast_or_null<tile::MatmulAttr>(kernel.getUnalignedScheduleAttr());
+    if (hasRoles && !unaligned)
+      return kernel.emitError(
+          "has no schedule for misaligned operands, which warps with roles "
+          "cannot read; run the 'schedule' pass, or add an "
+          "'unaligned_schedule'");
+    if (unaligned && unaligned.isSpecialized())
+      return kernel.emitError("schedule ")
+             << unaligned << " is for misaligned operands, which warps with "
+             << "roles cannot read; leave 'roles' out of it";
+    ArrayAttr few = kernel.getFewRowsSchedulesAttr();
+    if (!few)
+      return success();
+    for (auto own : few.getAsRange<tile::MatmulAttr>())
+      if (!own.isSpecialized())
+        return kernel.emitError("schedule ")
+               << own << " is for few rows, where warps have roles; use "
+               << "'roles = 2', or leave it out of 'few_rows_schedules'";
+    if (!hasRoles)
+      return kernel.emitError("has schedules for few rows, but its warps have "
+                              "no roles; add 'roles = 2' to its schedule, or "
+                              "leave out 'few_rows_schedules'");
+    return success();
+  }
+
+  static LogicalResult tileProduct(tile::KernelOp kernel,
+                                   ArrayRef<tile::LaunchOp> launches,
                                    SymbolTable &symbols, const Target &target) {
-    if (ArrayAttr few = kernel.getFewRowsSchedulesAttr())
-      for (auto own : few.getAsRange<tile::MatmulAttr>())
-        if (!own.isSpecialized())
-          return kernel.emitError("schedule ")
-                 << own << " is for few rows, where warps have roles; use "
-                 << "'roles = 2', or leave it out of 'few_rows_schedules'";
-    repeatInputs(launch, kernel);
+    if (failed(verifyVariants(kernel)))
+      return failure();
+    for (tile::LaunchOp launch : launches)
+      repeatInputs(launch, kernel);
     SmallVector<tile::ProgramOp> programs = buildVariants(kernel, target);
     // What follows the product decides how much memory the program takes.
     for (tile::ProgramOp program : programs)
@@ -97,7 +128,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
                << ": " << bytes << " bytes of the tile are more than the "
                << most
                << " of a block's shared memory; use fewer 'rows' or 'columns'";
-    replaceKernel(launch, kernel, programs, symbols);
+    replaceKernel(kernel, launches, programs, symbols);
     return success();
   }
 
@@ -138,9 +169,10 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     return programs;
   }
 
-  /// Makes `launch` run `programs`, variants of each other, in place of
+  /// Makes `launches` run `programs`, variants of each other, in place of
   /// `kernel`.
-  static void replaceKernel(tile::LaunchOp launch, tile::KernelOp kernel,
+  static void replaceKernel(tile::KernelOp kernel,
+                            ArrayRef<tile::LaunchOp> launches,
                             ArrayRef<tile::ProgramOp> programs,
                             SymbolTable &symbols) {
     symbols.erase(kernel);
@@ -149,7 +181,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       symbols.insert(program);
       names.push_back(FlatSymbolRefAttr::get(program.getSymNameAttr()));
     }
-    launch.setKernelsAttr(ArrayAttr::get(launch.getContext(), names));
+    for (tile::LaunchOp launch : launches)
+      launch.setKernelsAttr(ArrayAttr::get(launch.getContext(), names));
   }
 
   /// Whether some operand's rows serve several of another's or of a result's.
