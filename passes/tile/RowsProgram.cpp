@@ -65,7 +65,7 @@ private:
   scf::ForOp buildBandLoop(Value first, Value end, ValueRange initial);
   void buildSweeps();
   void buildSweep(int64_t number);
-  int64_t findLastSweep();
+  void findLastSweeps();
   int64_t getSweep(Value value);
 
   const KernelTiling tiling;
@@ -82,8 +82,9 @@ private:
   Value firstCombined;
   /// How many reductions of a row values wait for.
   ReductionDepths depths;
-  /// The number of the last sweep over the row, counted from 0.
-  int64_t lastSweep = 0;
+  /// The numbers of the last sweep over the row, counted from 0, and of the
+  /// last that computes rows rather than statistics.
+  int64_t lastSweep = 0, lastOfRows = 0;
 };
 
 } // namespace
@@ -393,23 +394,26 @@ scf::ForOp RowsBuilder::buildBandLoop(Value first, Value end,
 // Rows that a tile does not hold
 //===----------------------------------------------------------------------===//
 
-/// The number of the last sweep, counted from 0. A sum that follows a maximum
-/// needs no sweep after the maximum's.
-int64_t RowsBuilder::findLastSweep() {
+/// Finds the last sweep that reads rows, and that of statistics, which may wait
+/// for one more. A sum that follows a maximum needs no sweep after the
+/// maximum's.
+void RowsBuilder::findLastSweeps() {
   if (tiling.isFolded())
     depths = tiling.shape.following.getDepths();
-  int64_t last = 0;
   for (Operation &op : tiling.getBody())
-    for (Value result : op.getResults())
-      last = std::max(last, depths.get(result));
-  return last;
+    for (Value result : op.getResults()) {
+      const int64_t depth = depths.get(result);
+      lastSweep = std::max(lastSweep, depth);
+      if (tiling.hasColumns(result))
+        lastOfRows = std::max(lastOfRows, depth);
+    }
 }
 
 /// Builds the sweeps over a row, one for each depth of reductions: sweep d
 /// computes what waits for d reductions, and computes again from memory what it
 /// shares with earlier sweeps.
 void RowsBuilder::buildSweeps() {
-  lastSweep = findLastSweep();
+  findLastSweeps();
   for (int64_t number = 0; number <= lastSweep; ++number)
     buildSweep(number);
   sums.add();
@@ -419,7 +423,7 @@ void RowsBuilder::buildSweeps() {
 /// rows may take the memory of an operand that later sweeps read.
 int64_t RowsBuilder::getSweep(Value value) {
   if (program.getInPlace() && tiling.hasColumns(value))
-    return lastSweep;
+    return lastOfRows;
   return depths.get(value);
 }
 
