@@ -114,7 +114,7 @@ Value ProgramMerger::getProgramCount(size_t space) {
     return arith::ConstantIndexOp::create(builder, value);
   };
   Value count = buildRowCount(builder, builder.getLoc(), merged, space);
-  int64_t rows = merged.getRowsSchedule().getRows();
+  const int64_t rows = merged.getRowsPerProgram();
   if (rows > 1)
     count = arith::CeilDivUIOp::create(builder, count, constant(rows));
   int64_t columnBlocks = merged.getColumnBlocks();
@@ -202,7 +202,7 @@ bool isMergeable(tile::ProgramOp program) {
   tile::ScheduleInterface schedule = program.getSchedule();
   if (schedule.getPersistent() != 0 || schedule.getBlocks() > 1 ||
       program.getRowPrograms() || program.getSpaces() > 1 ||
-      program.getUnmergedSizes())
+      program.getUnmergedSizes() || program.getBand())
     return false;
   for (unsigned position = 0; position < program.getNumArguments(); ++position)
     if (program.isArgPartial(position) || program.getArgBand(position))

@@ -289,3 +289,34 @@ func.func @alone(%x: tensor<?x?x64xi32>, %y: tensor<?x?x64xi32>, %v: tensor<64xi
   %1 = tile.launch [@plain](%y, %v) : (tensor<?x?x64xi32>, tensor<64xi32>) -> tensor<?x?x64xi32>
   return %0, %1 : tensor<?x?x64xi32>, tensor<?x?x64xi32>
 }
+
+// -----
+
+// Nor are kernels merged whose programs take a band of rows each.
+// CHECK-LABEL: tile.program @first(
+// CHECK-SAME:      band = 64
+// CHECK-NOT:   merged =
+// CHECK-LABEL: func.func @bands(
+// CHECK-NEXT:    tile.launch [@first](
+// CHECK-NEXT:    tile.launch [@second](
+#tiles = #tile.rows<rows = 4, threads = 1, vector = 4, columns = 128>
+tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #tiles} {
+  %0 = tile.reduce max %x : tensor<?x128xf32> -> tensor<?x1xf32>
+  %1 = tile.reduce_bands max %0 of 64 : tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x128xf32> -> tensor<?x128xf32>
+  tile.return %2 : tensor<?x128xf32>
+}
+tile.kernel @second(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #tiles} {
+  %0 = tile.reduce min %x : tensor<?x128xf32> -> tensor<?x1xf32>
+  %1 = tile.reduce_bands min %0 of 64 : tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x128xf32> -> tensor<?x128xf32>
+  tile.return %2 : tensor<?x128xf32>
+}
+func.func @bands(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>)
+    -> (tensor<?x128xf32>, tensor<?x128xf32>) {
+  %0 = tile.launch [@first](%x, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  %1 = tile.launch [@second](%y, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  return %0, %1 : tensor<?x128xf32>, tensor<?x128xf32>
+}
