@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -313,15 +314,21 @@ static Value getShown(Value statistic) {
 /// The maximum of what `power` has in its exponent, if `subtracted` is at least
 /// that maximum; null otherwise.
 static tile::ReduceOp findMaximum(Value subtracted, const Power &power) {
-  if (auto both = subtracted.getDefiningOp<arith::MaximumFOp>()) {
-    tile::ReduceOp maximum = findMaximum(both.getLhs(), power);
-    return maximum ? maximum : findMaximum(both.getRhs(), power);
+  llvm::SetVector<Value> candidates;
+  candidates.insert(subtracted);
+  for (size_t index = 0; index < candidates.size(); ++index) {
+    const Value value = candidates[index];
+    if (auto both = value.getDefiningOp<arith::MaximumFOp>()) {
+      candidates.insert(both.getLhs());
+      candidates.insert(both.getRhs());
+      continue;
+    }
+    auto reduce = value.getDefiningOp<tile::ReduceOp>();
+    if (reduce && reduce.getKind() == tile::ReduceKind::Max &&
+        isRowReduction(reduce) && isPowerOf(reduce.getInput(), power))
+      return reduce;
   }
-  auto reduce = subtracted.getDefiningOp<tile::ReduceOp>();
-  return reduce && reduce.getKind() == tile::ReduceKind::Max &&
-                 isRowReduction(reduce) && isPowerOf(reduce.getInput(), power)
-             ? reduce
-             : nullptr;
+  return nullptr;
 }
 
 /// Whether all powers are of one x, and l is a divisor that may leave the sum.

@@ -297,8 +297,8 @@ static bool isSumOfPowers(Value value) {
     auto isPower = [](Value term) {
       return isa_and_present<math::ExpOp>(term.getDefiningOp());
     };
-    return (isSumOfPowers(sum.getLhs()) && isPower(sum.getRhs())) ||
-           (isSumOfPowers(sum.getRhs()) && isPower(sum.getLhs()));
+    return (isPower(sum.getRhs()) && isSumOfPowers(sum.getLhs())) ||
+           (isPower(sum.getLhs()) && isSumOfPowers(sum.getRhs()));
   }
   auto reduce = value.getDefiningOp<tile::ReduceOp>();
   return reduce && reduce.getKind() == tile::ReduceKind::Add &&
