@@ -7,13 +7,11 @@
 #include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
 #include "dialect/OperandMemory.h"
+#include "dialect/Warps.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace bastile::tile;
-
-/// Warps of a warpgroup.
-static constexpr int64_t kWarpgroup = 4;
 
 /// Checks that products can add to `sum`, for `op`: those of warpgroups, or of
 /// single warps.
@@ -24,7 +22,7 @@ static LogicalResult verifySum(Operation *op, RankedTensorType sum,
       !sum.getElementType().isF32())
     return op->emitOpError("sums to ")
            << sum << ", not to float32 with a '#tile.mma' layout";
-  if (isOfWarpgroups && layout.getWarps() % kWarpgroup != 0)
+  if (isOfWarpgroups && layout.getWarps() % bastile::kWarpsOfWarpgroup != 0)
     return op->emitOpError("is of ")
            << layout.getWarps() << " warps, which are no whole warpgroups";
   // Of a single row or column, threads hold other elements.

@@ -7,7 +7,7 @@
 #ifndef BASTILE_DIALECT_DOTOPS_TD
 #define BASTILE_DIALECT_DOTOPS_TD
 
-include "dialect/ProgramOps.td"
+include "dialect/programs/ProgramOps.td"
 include "dialect/TileTypes.td"
 
 def Tile_DotOp : Tile_Op<"dot", [

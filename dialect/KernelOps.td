@@ -7,9 +7,9 @@
 #ifndef BASTILE_DIALECT_KERNELOPS_TD
 #define BASTILE_DIALECT_KERNELOPS_TD
 
-include "dialect/AsyncOps.td"
+include "dialect/programs/AsyncOps.td"
 include "dialect/SpaceAttributes.td"
-include "dialect/ThreadOps.td"
+include "dialect/programs/ThreadOps.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Tile.h"
+#include "dialect/Warps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -250,12 +251,11 @@ std::pair<int64_t, int64_t> MmaAttr::getElement(ArrayRef<int64_t> shape,
                                                 int64_t /*block*/,
                                                 int64_t thread,
                                                 int64_t piece) const {
-  constexpr int64_t warpSize = 32;
   int64_t half = piece % getRowsPerRepeat(shape);
   int64_t chunk = piece / getRowsPerRepeat(shape) % getChunks(shape);
   int64_t repeat = piece / getRowsPerRepeat(shape) / getChunks(shape);
-  int64_t lane = thread % warpSize;
-  int64_t row = (repeat * getWarps() + thread / warpSize) * kWarpRows +
+  int64_t lane = thread % bastile::kWarp;
+  int64_t row = (repeat * getWarps() + thread / bastile::kWarp) * kWarpRows +
                 lane / kLanesPerRow + half * kWarpRows / 2;
   int64_t column =
       chunk * getChunkColumns() + lane % kLanesPerRow * getVector();
@@ -287,12 +287,12 @@ std::pair<int64_t, int64_t> MmaRhsAttr::getElement(ArrayRef<int64_t> shape,
                                                    int64_t /*block*/,
                                                    int64_t thread,
                                                    int64_t piece) const {
-  constexpr int64_t warpSize = 32, lanesPerRow = MmaAttr::kLanesPerRow;
+  constexpr int64_t lanesPerRow = MmaAttr::kLanesPerRow;
   const int64_t steps = shape[1] / getStepColumns();
   int64_t half = piece % kPieces;
   int64_t step = piece / kPieces % steps;
   int64_t chunk = piece / kPieces / steps;
-  int64_t lane = thread % warpSize;
+  int64_t lane = thread % bastile::kWarp;
   return {chunk * kChunk + lane / lanesPerRow,
           step * getStepColumns() + half * getStepColumns() / kPieces +
               lane % lanesPerRow * getVector()};

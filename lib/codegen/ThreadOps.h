@@ -16,7 +16,8 @@ namespace bastile {
 /// translate to LLVM IR, by calls of LLVM's intrinsic.
 void expandBarrierArrivals(mlir::ModuleOp module);
 
-/// Makes the ops of threads (dialect/ThreadOps.td) translatable to LLVM IR.
+/// Makes the ops of threads (dialect/programs/ThreadOps.td) translatable to
+/// LLVM IR.
 void registerThreadOpTranslation(mlir::DialectRegistry &registry);
 
 } // namespace bastile

@@ -15,7 +15,6 @@
 using namespace mlir;
 using namespace bastile;
 
-static constexpr int64_t kWarp = ThreadGrid::kWarp;
 static constexpr int64_t kHalf = tile::MmaAttr::kWarpRows / 2;
 static constexpr int64_t kLanesPerRow = tile::MmaAttr::kLanesPerRow;
 /// What the swizzle moves, and a row of a matrix, in bytes.

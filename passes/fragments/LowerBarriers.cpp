@@ -126,7 +126,7 @@ struct LowerArrive : public OpConversionPattern<tile::ArriveOp> {
     // Of each warpgroup, the first threads arrive, each in one block.
     Value thread = arith::RemUIOp::create(
         rewriter, loc, role.getThread(rewriter, loc),
-        arith::ConstantIndexOp::create(rewriter, loc, Role::kWarpgroup));
+        arith::ConstantIndexOp::create(rewriter, loc, kWarpgroup));
     Value arrives = arith::CmpIOp::create(
         rewriter, loc, arith::CmpIPredicate::ult, thread,
         arith::ConstantIndexOp::create(rewriter, loc, blocks));
@@ -158,7 +158,7 @@ struct LowerAwait : public OpConversionPattern<tile::AwaitOp> {
                  toInt32(rewriter, loc, adaptor.getParity().front()));
     // The thread that acts for its warp must not let two phases pass while
     // another one still waits for the first of them.
-    if (Role(op).getThreads() == ThreadGrid::kWarp)
+    if (Role(op).getThreads() == kWarp)
       synchronizeWarp(rewriter, loc);
     SmallVector<Value> tiles;
     for (auto [buffer, type] :
@@ -230,7 +230,7 @@ Value getTurnBarrier(OpBuilder &builder, Location loc, const Role &role,
 void passTurn(OpBuilder &builder, Location loc, const Role &role, Value to) {
   NVVM::BarrierArriveOp::create(builder, loc,
                                 getTurnBarrier(builder, loc, role, to),
-                                constant32(builder, loc, 2 * Role::kWarpgroup));
+                                constant32(builder, loc, 2 * kWarpgroup));
 }
 
 struct LowerTakeTurn : public OpConversionPattern<tile::TakeTurnOp> {
@@ -244,7 +244,7 @@ struct LowerTakeTurn : public OpConversionPattern<tile::TakeTurnOp> {
     NVVM::BarrierOp::create(
         rewriter, loc, /*resultTypes=*/TypeRange(),
         getTurnBarrier(rewriter, loc, role, role.getWarpgroup(rewriter, loc)),
-        constant32(rewriter, loc, 2 * Role::kWarpgroup), /*reductionOp=*/{},
+        constant32(rewriter, loc, 2 * kWarpgroup), /*reductionOp=*/{},
         /*reductionPredicate=*/Value());
     rewriter.eraseOp(op);
     return success();

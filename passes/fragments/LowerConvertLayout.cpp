@@ -30,8 +30,6 @@ using namespace bastile;
 
 namespace {
 
-constexpr int64_t kWarp = ThreadGrid::kWarp;
-
 using Position = std::pair<int64_t, int64_t>;
 
 /// An element that a thread holds.

@@ -102,7 +102,7 @@ struct LowerDot : public OpConversionPattern<tile::DotOp> {
     RankedTensorType sum = op.getSumType();
     auto layout = cast<tile::MmaAttr>(sum.getEncoding());
     const int64_t columns = sum.getDimSize(1);
-    const int64_t warpgroups = layout.getWarps() * 32 / Role::kWarpgroup;
+    const int64_t warpgroups = layout.getWarps() / kWarpsOfWarpgroup;
     const int64_t repeats = layout.getRowRepeats(sum.getShape());
     auto aType = cast<ShapedType>(op.getA().getType());
     const int64_t steps = aType.getDimSize(op.getContract()[0]) *

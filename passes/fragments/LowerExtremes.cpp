@@ -31,7 +31,6 @@ struct LowerExtremes : public OpConversionPattern<tile::ExtremesOp> {
   LogicalResult
   matchAndRewrite(tile::ExtremesOp op, OneToNOpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    constexpr int64_t warp = ThreadGrid::kWarp;
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(builder, value);
@@ -52,7 +51,7 @@ struct LowerExtremes : public OpConversionPattern<tile::ExtremesOp> {
     auto larger = [&](Value lhs, Value rhs) -> Value {
       return arith::MaxSIOp::create(builder, lhs, rhs);
     };
-    if (Role(op).getThreads() % warp != 0) {
+    if (Role(op).getThreads() % kWarp != 0) {
       Value only = load(constant(0));
       auto loop =
           scf::ForOp::create(builder, constant(1), constant(op.getCount()),
@@ -67,18 +66,18 @@ struct LowerExtremes : public OpConversionPattern<tile::ExtremesOp> {
       return success();
     }
     Value lane = arith::RemUIOp::create(
-        builder, getThreadId(builder, op.getLoc()), constant(warp));
+        builder, getThreadId(builder, op.getLoc()), constant(kWarp));
     Value least = load(lane), greatest = least;
-    for (int64_t offset = warp; offset < static_cast<int64_t>(op.getCount());
-         offset += warp) {
+    for (int64_t offset = kWarp; offset < static_cast<int64_t>(op.getCount());
+         offset += kWarp) {
       Value number =
           load(arith::AddIOp::create(builder, lane, constant(offset)));
       least = smaller(least, number);
       greatest = larger(greatest, number);
     }
-    for (int32_t distance = warp / 2; distance > 0; distance /= 2) {
+    for (int32_t distance = kWarp / 2; distance > 0; distance /= 2) {
       auto getOther = [&](Value value) -> Value {
-        return gpu::ShuffleOp::create(builder, value, distance, warp,
+        return gpu::ShuffleOp::create(builder, value, distance, kWarp,
                                       gpu::ShuffleMode::XOR)
             .getShuffleResult();
       };

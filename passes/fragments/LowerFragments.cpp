@@ -88,9 +88,8 @@ struct ReduceFragment : public OpConversionPattern<tile::ReduceOp> {
         Value value = combinePieces(rewriter, loc, op.getKind(), row);
         for (int64_t lanes = 1; lanes < tile::MmaAttr::kLanesPerRow;
              lanes *= 2) {
-          auto shuffle =
-              gpu::ShuffleOp::create(rewriter, loc, value, lanes,
-                                     ThreadGrid::kWarp, gpu::ShuffleMode::XOR);
+          auto shuffle = gpu::ShuffleOp::create(rewriter, loc, value, lanes,
+                                                kWarp, gpu::ShuffleMode::XOR);
           value = tile::ReduceOp::combine(rewriter, loc, op.getKind(), value,
                                           shuffle.getShuffleResult());
         }

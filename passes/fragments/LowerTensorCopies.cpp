@@ -18,8 +18,6 @@
 using namespace mlir;
 using namespace bastile;
 
-static constexpr int64_t kWarp = ThreadGrid::kWarp;
-
 /// The coordinates of panel `panel` of a box, the fastest first, as the
 /// instruction takes them; `row`, if there is one, is added to that of rows.
 static SmallVector<Value> getCoordinates(OpBuilder &builder, Location loc,

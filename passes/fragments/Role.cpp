@@ -18,8 +18,6 @@
 using namespace mlir;
 using namespace bastile;
 
-static constexpr int64_t kWarp = ThreadGrid::kWarp;
-
 static Value constantIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }

@@ -8,6 +8,7 @@
 #define BASTILE_PASSES_FRAGMENTS_ROLE_H
 
 #include "dialect/Tile.h"
+#include "dialect/Warps.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace bastile {
@@ -16,7 +17,6 @@ namespace bastile {
 /// them outside of roles.
 class Role {
 public:
-  static constexpr int64_t kWarpgroup = 128;
   /// The most warpgroups of a role that may take turns: there are that many
   /// barriers for them.
   static constexpr int64_t kMostTurns = 4;

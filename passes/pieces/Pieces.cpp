@@ -53,12 +53,11 @@ Value bastile::getWarpId(OpBuilder &builder, Location loc) {
   builder.setInsertionPointToStart(&program.getBody().front());
   Value warp = arith::DivUIOp::create(
       builder, loc, getThreadId(builder, loc),
-      arith::ConstantIndexOp::create(builder, loc, ThreadGrid::kWarp));
+      arith::ConstantIndexOp::create(builder, loc, kWarp));
   Value bits =
       arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), warp);
-  auto shuffle =
-      gpu::ShuffleOp::create(builder, loc, bits, /*offset=*/0,
-                             ThreadGrid::kWarp, gpu::ShuffleMode::IDX);
+  auto shuffle = gpu::ShuffleOp::create(builder, loc, bits, /*offset=*/0, kWarp,
+                                        gpu::ShuffleMode::IDX);
   return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
                                       shuffle.getShuffleResult());
 }

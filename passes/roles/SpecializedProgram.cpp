@@ -16,6 +16,7 @@
 
 #include "passes/roles/SpecializedProgram.h"
 
+#include "dialect/Warps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/products/Epilogue.h"
@@ -225,7 +226,6 @@ Value SpecializedBuilder::computeTile(Value place, Value at, Value turn) {
 tile::ProgramOp SpecializedBuilder::build(StringRef name) {
   tile::ProgramOp program = frame.create(name);
   const tile::MatmulAttr schedule = frame.schedule;
-  constexpr int64_t warp = 32;
   const int64_t warps = schedule.getDotWarps();
   if (schedule.getBlocks() > 1)
     rank = tile::BlockRankOp::create(builder);
@@ -253,7 +253,7 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
 
   auto roles = tile::RolesOp::create(
       builder, ArrayRef<int64_t>{schedule.getCopyWarps(), warps},
-      ArrayRef<int64_t>{pipeline->getCopyThreads(), warps * warp},
+      ArrayRef<int64_t>{pipeline->getCopyThreads(), warps * kWarp},
       builder.getDenseI64ArrayAttr(getRegisters(schedule)),
       /*rolesCount=*/2);
   auto enter = [&](unsigned role) {

@@ -7,6 +7,7 @@
 #include "passes/roles/StreamPipeline.h"
 
 #include "dialect/Rows.h"
+#include "dialect/Warps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/products/Boxes.h"
 #include "passes/schedule/MatmulRules.h"
@@ -138,10 +139,9 @@ void StreamPipeline::findNumbersOfRows() {
 
 /// Where numbers of rows bound the steps or are copied, a warp reads them.
 int64_t StreamPipeline::getCopyThreads() const {
-  constexpr int64_t warp = 32;
   const bool readsRows = !numbersOfRows.empty() || !numbers.isEmpty() ||
                          llvm::any_of(visited.conditions, hasNumbersOfRows);
-  return readsRows ? warp : 1;
+  return readsRows ? kWarp : 1;
 }
 
 StreamPipeline::Longest StreamPipeline::findLongest() const {

@@ -27,7 +27,7 @@ struct GroupChunks {
   /// `grid`, `repeats` times along the row.
   static GroupChunks get(const ThreadGrid &grid, int64_t repeats, int64_t group,
                          int64_t vector) {
-    return {std::min(ThreadGrid::kWarp, grid.columns), group / vector,
+    return {std::min(kWarp, grid.columns), group / vector,
             repeats * grid.columns};
   }
 

@@ -32,13 +32,12 @@ void bastile::registerKernelSchedules(DialectRegistry &registry) {
 
 LogicalResult bastile::verifyThreads(function_ref<InFlightDiagnostic()> error,
                                      int64_t threads, const Target &target) {
-  constexpr int64_t warp = ThreadGrid::kWarp;
   if (threads > target.maxThreadsPerBlock)
     return error() << threads << " threads are more than the "
                    << target.maxThreadsPerBlock << " of a block";
-  if (threads % warp != 0)
+  if (threads % kWarp != 0)
     return error() << threads << " threads are not a multiple of the warp of "
-                   << warp;
+                   << kWarp;
   return success();
 }
 

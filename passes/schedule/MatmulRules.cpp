@@ -12,7 +12,6 @@
 using namespace mlir;
 using namespace bastile;
 
-static constexpr int64_t kWarp = ThreadGrid::kWarp;
 /// Rows of a tile that a warp multiplies at once on tensor cores.
 static constexpr int64_t kWarpRows = tile::MmaAttr::kWarpRows;
 /// Past this, the sums of a thread leave no registers for what it multiplies.

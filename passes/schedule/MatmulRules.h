@@ -20,8 +20,8 @@ namespace bastile {
 /// for what it multiplies.
 inline constexpr int64_t kMostOwnSums = 64;
 
-/// Threads of a warpgroup, and rows that it multiplies.
-inline constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
+/// The rows that a warpgroup multiplies.
+inline constexpr int64_t kRows = 64;
 
 /// As many blocks sum parts of the same tile.
 inline constexpr int64_t kMostSplit = 8;

@@ -22,8 +22,6 @@ using namespace bastile;
 
 namespace {
 
-constexpr int64_t kWarp = ThreadGrid::kWarp;
-
 /// Enumerates schedules and remembers the best.
 class GroupSearch {
 public:

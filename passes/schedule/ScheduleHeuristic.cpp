@@ -17,7 +17,6 @@ using namespace bastile;
 
 namespace {
 
-constexpr int64_t kWarp = ThreadGrid::kWarp;
 /// Bytes of the vectors that a thread loads of a row, up to which registers
 /// hold two rows beside the sums where a multiprocessor runs 1024 threads.
 constexpr int64_t kMostStagedBytes = 32;

@@ -12,7 +12,6 @@
 using namespace mlir;
 using namespace bastile;
 
-static constexpr int64_t kWarp = ThreadGrid::kWarp;
 /// Shared memory of a block beside what it keeps of rows, in bytes: the
 /// system's share, and the partial results of its warps.
 static constexpr int64_t kOtherSharedBytes = 2 << 10;

@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace bastile;
 
-static constexpr int64_t kWarp = ThreadGrid::kWarp, kThreadRows = 16;
+static constexpr int64_t kThreadRows = 16;
 
 /// How many neighbouring elements masks show of a streamed row of `body`: those
 /// between two bounds that go along with the number of the row.

@@ -8,6 +8,7 @@
 #define BASTILE_PASSES_SCHEDULE_THREADGRID_H
 
 #include "dialect/Tile.h"
+#include "dialect/Warps.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace bastile {
@@ -15,8 +16,6 @@ namespace bastile {
 /// The threads of a block as rows and columns over its part of a tile, and the
 /// blocks of a cluster that share the tile's columns.
 struct ThreadGrid {
-  static constexpr int64_t kWarp = 32;
-
   int64_t rows;
   int64_t columns;
   int64_t blocks;

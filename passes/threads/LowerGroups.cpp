@@ -22,8 +22,6 @@
 using namespace mlir;
 using namespace bastile;
 
-static constexpr int64_t kWarp = ThreadGrid::kWarp;
-
 /// Returns the result of its group for each piece.
 SmallVector<Value> Reducer::runOnGroups(ValueRange pieces) {
   tile::BlockedAttr groups = getLayout(op.getType());

@@ -19,7 +19,6 @@ using namespace bastile;
 
 namespace {
 
-constexpr int64_t kWarp = ThreadGrid::kWarp;
 /// Warps to a row up to which reading all partial results costs less than
 /// another round of shuffles.
 constexpr int64_t kMaxPartialsToRead = 8;

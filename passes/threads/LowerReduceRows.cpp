@@ -28,8 +28,6 @@ using namespace bastile;
 
 namespace {
 
-constexpr int64_t kWarp = ThreadGrid::kWarp;
-
 /// Builds one combination of a tile's rows.
 class RowsReducer {
 public:

@@ -46,9 +46,9 @@ ThreadPosition bastile::getThreadPosition(OpBuilder &builder, Location loc,
     return {thread, constant(0)};
   Value count = constant(columns);
   Value column = arith::RemUIOp::create(builder, loc, thread, count);
-  if (columns % ThreadGrid::kWarp != 0)
+  if (columns % kWarp != 0)
     return {arith::DivUIOp::create(builder, loc, thread, count), column};
-  Value warps = constant(columns / ThreadGrid::kWarp);
+  Value warps = constant(columns / kWarp);
   return {arith::DivUIOp::create(builder, loc, getWarpId(builder, loc), warps),
           column};
 }

@@ -6,13 +6,14 @@
 
 #include "dialect/ElementBytes.h"
 #include "dialect/OperandMemory.h"
+#include "dialect/Warps.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace bastile::tile;
-
-/// Threads of a warp, and warps of a warpgroup.
-static constexpr int64_t kWarp = 32, kWarpgroup = 4;
+using bastile::kWarp;
+using bastile::kWarpgroup;
+using bastile::kWarpsOfWarpgroup;
 
 //===----------------------------------------------------------------------===//
 // Roles of warps
@@ -37,9 +38,8 @@ LogicalResult RolesOp::verify() {
       return emitOpError("gives ") << warps << " warps a role of " << threads
                                    << " threads, which do not fit in them";
     // Threads meet by whole warps, and arrive by whole warpgroups.
-    constexpr int64_t warpgroup = kWarpgroup * kWarp;
     if (threads != 1 && (threads % kWarp != 0 ||
-                         (threads > warpgroup && threads % warpgroup != 0)))
+                         (threads > kWarpgroup && threads % kWarpgroup != 0)))
       return emitOpError("has a role of ")
              << threads << " threads, which are neither one nor whole warps of "
              << "a warpgroup nor whole warpgroups";
@@ -61,10 +61,10 @@ LogicalResult RolesOp::verify() {
     if (each < 24 || each > 256 || each % 8 != 0)
       return emitOpError("gives each thread ")
              << each << " registers, which are no multiple of 8 from 24 to 256";
-    if (warps % kWarpgroup != 0)
+    if (warps % kWarpsOfWarpgroup != 0)
       return emitOpError("sets the registers of ")
              << warps << " warps, which are no whole warpgroups of "
-             << kWarpgroup;
+             << kWarpsOfWarpgroup;
     registers += warps * kWarp * each;
   }
   constexpr int64_t most = 65536;
