@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_PRODUCTS_ELEMENTOPS_H
-#define BASTILE_PASSES_PRODUCTS_ELEMENTOPS_H
+#ifndef BASTILE_PASSES_BUILDING_ELEMENTOPS_H
+#define BASTILE_PASSES_BUILDING_ELEMENTOPS_H
 
 #include "dialect/Tile.h"
 
@@ -23,4 +23,4 @@ emitElements(mlir::OpBuilder &builder, mlir::OpResult result,
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_PRODUCTS_ELEMENTOPS_H
+#endif // BASTILE_PASSES_BUILDING_ELEMENTOPS_H

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_PRODUCTS_SUMTILES_H
-#define BASTILE_PASSES_PRODUCTS_SUMTILES_H
+#ifndef BASTILE_PASSES_BUILDING_SUMTILES_H
+#define BASTILE_PASSES_BUILDING_SUMTILES_H
 
 #include "passes/analysis/FollowingSums.h"
 
@@ -61,4 +61,4 @@ mlir::Value createCounts(mlir::OpBuilder &builder, mlir::Location loc,
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_PRODUCTS_SUMTILES_H
+#endif // BASTILE_PASSES_BUILDING_SUMTILES_H

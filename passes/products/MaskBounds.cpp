@@ -207,7 +207,7 @@ Value bastile::emitIsShown(ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,
   Value first, last;
   {
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPoint(emitter.loop);
+    builder.setInsertionPoint(emitter.getLoop());
     Value size = emitter.getSize("k");
     first = emitter.constant(0);
     Value end = size;

@@ -194,7 +194,7 @@ void ProductBuilder::buildSweep(int64_t sweep) {
 void ProductBuilder::emitStore(unsigned result, Value tile) {
   const unsigned operand = operands.getResult(result);
   // Inside of the loop, shared memory holds factors.
-  if (!emitter.loop && frame.isStoredStaged(operands.getAll()[operand]))
+  if (!emitter.getLoop() && frame.isStoredStaged(operands.getAll()[operand]))
     return emitStagedStore(builder, tile, emitter.getMemory(operand),
                            emitter.getIndices(operand), freeShared);
   emitter.emitStore(operand, tile);

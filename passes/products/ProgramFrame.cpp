@@ -328,7 +328,7 @@ SmallVector<Value> ProgramFrame::buildOverBatch(ArrayRef<StringAttr> summed,
 SmallVector<Value> ProgramFrame::buildOverSteps(Value first, Value end,
                                                 ValueRange initial, Body body) {
   auto loop = scf::ForOp::create(builder, first, end, constant(1), initial);
-  emitter.loop = loop;
+  emitter.enterLoop(loop);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
@@ -336,9 +336,7 @@ SmallVector<Value> ProgramFrame::buildOverSteps(Value first, Value end,
                                            constant(extents.streamed));
     scf::YieldOp::create(builder, body(loop.getRegionIterArgs()));
   }
-  emitter.loop = nullptr;
-  emitter.stream = Value();
-  emitter.clearStreamed();
+  emitter.leaveLoop();
   return SmallVector<Value>(loop.getResults());
 }
 
@@ -349,10 +347,8 @@ ProgramFrame::buildStep(Value number,
       arith::MulIOp::create(builder, number, constant(extents.streamed));
   emitter.stream = stream;
   // What is not streamed belongs ahead of the step, as of a loop.
-  emitter.loop = stream;
+  emitter.enterLoop(stream);
   SmallVector<Value> after = body();
-  emitter.loop = nullptr;
-  emitter.stream = Value();
-  emitter.clearStreamed();
+  emitter.leaveLoop();
   return after;
 }

@@ -10,9 +10,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "passes/products/ElementOps.h"
+#include "passes/building/ElementOps.h"
+#include "passes/building/SumTiles.h"
 #include "passes/products/MaskBounds.h"
-#include "passes/products/SumTiles.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -25,7 +25,7 @@ Value SpaceEmitter::constant(int64_t value) {
 Value SpaceEmitter::emitNumber(BlockArgument argument) {
   const unsigned operand = operands.find(argument, /*ofFactor=*/true);
   OpBuilder::InsertionGuard guard(builder);
-  if (loop)
+  if (Operation *loop = getLoop())
     builder.setInsertionPoint(loop);
   Value number =
       memref::LoadOp::create(builder, getMemory(operand), getIndices(operand));
@@ -35,7 +35,7 @@ Value SpaceEmitter::emitNumber(BlockArgument argument) {
 std::pair<Value, Value>
 SpaceEmitter::emitNumbersOfRows(BlockArgument argument) {
   OpBuilder::InsertionGuard guard(builder);
-  if (loop)
+  if (Operation *loop = getLoop())
     builder.setInsertionPoint(loop);
   auto &known = numbersOfRows[argument];
   if (known.first && known.first.getParentRegion()->isAncestor(
@@ -153,19 +153,11 @@ Value SpaceEmitter::emit(Value value, bool ofFactor) {
       !isa<arith::ConstantOp>(value.getDefiningOp()))
     ofFactor = space.isOfFactor(value.getDefiningOp());
   const bool isStreamed = ofFactor && space.hasStreamed(value);
-  IRMapping &tiles = isStreamed ? streamedTiles : outerTiles;
-  if (Value tile = tiles.lookupOrNull(value))
-    return tile;
-  OpBuilder::InsertionGuard guard(builder);
-  if (loop && !isStreamed)
-    builder.setInsertionPoint(loop);
-  Value tile;
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    tile = emitLoad(argument, ofFactor);
-  else
-    tile = emitOp(cast<OpResult>(value), ofFactor);
-  tiles.map(value, tile);
-  return tile;
+  return tiles.get(builder, value, isStreamed, [&] {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return emitLoad(argument, ofFactor);
+    return emitOp(cast<OpResult>(value), ofFactor);
+  });
 }
 
 Value SpaceEmitter::emitOp(OpResult result, bool ofFactor) {
@@ -183,7 +175,7 @@ Value SpaceEmitter::emitOp(OpResult result, bool ofFactor) {
     return tile;
   }
   if (auto select = dyn_cast<arith::SelectOp>(result.getOwner());
-      select && loop && space.isStreamed(result))
+      select && getLoop() && space.isStreamed(result))
     if (std::optional<Mask> mask = Mask::get(select, space))
       return emitMasked(result, *mask);
   return emitElements(
@@ -223,11 +215,10 @@ Value SpaceEmitter::emitMasked(OpResult result, const Mask &mask) {
   scf::YieldOp::create(builder, shown);
   builder.setInsertionPointToStart(branch.elseBlock());
   // Nothing else reads what is computed here.
-  const IRMapping outside = streamedTiles;
+  LoopTiles::Scope scope(tiles, /*isInside=*/true);
   Value masked = emitElements(
       builder, result, [&](Value operand) { return emit(operand, true); },
       [&](RankedTensorType type) { return getTileType(type, true); });
-  streamedTiles = outside;
   scf::YieldOp::create(builder, masked);
   return branch.getResult(0);
 }

@@ -7,9 +7,9 @@
 #ifndef BASTILE_PASSES_PRODUCTS_SPACEEMITTER_H
 #define BASTILE_PASSES_PRODUCTS_SPACEEMITTER_H
 
-#include "mlir/IR/IRMapping.h"
 #include "passes/analysis/MaskConditions.h"
 #include "passes/analysis/PowersOf2.h"
+#include "passes/building/LoopTiles.h"
 #include "passes/products/ProgramOperands.h"
 #include <functional>
 
@@ -23,7 +23,7 @@ struct Extents {
 };
 
 /// Emits the tiles of values where they belong: what is streamed in the loop
-/// over k, everything else ahead of that loop or behind it.
+/// over k, everything else ahead of that loop or behind it (LoopTiles.h).
 class SpaceEmitter {
 public:
   SpaceEmitter(mlir::ImplicitLocOpBuilder &builder, tile::KernelOp kernel,
@@ -42,29 +42,24 @@ public:
   /// a left factor, or reduces one.
   mlir::Value emit(mlir::Value value, bool ofFactor = false);
   /// Makes `tile` the tile of a statistic or a product, behind the loops.
-  void map(mlir::Value value, mlir::Value tile) { outerTiles.map(value, tile); }
+  void map(mlir::Value value, mlir::Value tile) {
+    tiles.map(value, tile, /*isInside=*/false);
+  }
   /// Makes `tile` what streamed ops read of `value`, up to the end of a loop.
   void mapStreamed(mlir::Value value, mlir::Value tile) {
-    streamedTiles.map(value, tile);
+    tiles.map(value, tile, /*isInside=*/true);
   }
   /// The powers that are emitted as powers of 2. The tiles of scores that these
   /// are the powers of may lack a factor (PowersOf2.h).
   const PowersOf2 &getPowersOf2() const { return powersOf2; }
   /// The tile of exp(x - m), of scores `x`, where `exponent` is m log2 e.
   mlir::Value emitPower(mlir::Value x, mlir::Value exponent);
-  void clearStreamed() { streamedTiles.clear(); }
-  /// Forgets, at its end, the tiles that were emitted meanwhile.
-  class Scope {
+  /// Forgets, at its end, the tiles that were emitted meanwhile outside of the
+  /// loop over k.
+  class Scope : LoopTiles::Scope {
   public:
     explicit Scope(SpaceEmitter &emitter)
-        : emitter(emitter), outerTiles(emitter.outerTiles) {}
-    ~Scope() { emitter.outerTiles = std::move(outerTiles); }
-    Scope(const Scope &) = delete;
-    Scope &operator=(const Scope &) = delete;
-
-  private:
-    SpaceEmitter &emitter;
-    mlir::IRMapping outerTiles;
+        : LoopTiles::Scope(emitter.tiles, /*isInside=*/false) {}
   };
 
   /// Emits, with the tile of the maximum given, the tile of a statistic that
@@ -120,9 +115,13 @@ public:
   /// place in the batch, by the name of the dimension.
   mlir::Value row, column, stream;
   llvm::MapVector<mlir::Attribute, mlir::Value> batch;
-  /// The loop over k, or the first op of its first step, while the program is
-  /// inside of it.
-  mlir::Operation *loop = nullptr;
+  /// Enters the loop over k, or steps of it that begin with the op `loop`.
+  void enterLoop(mlir::Operation *loop) { tiles.enter(loop); }
+  void leaveLoop() {
+    tiles.leave();
+    stream = mlir::Value();
+  }
+  mlir::Operation *getLoop() const { return tiles.getLoop(); }
   /// Emits the product of an inner `tile.dot` in the loop.
   std::function<mlir::Value(tile::DotOp)> emitInner;
   /// Emits a streamed element of an operand in another way than by a load; null
@@ -146,7 +145,7 @@ private:
   mlir::Attribute layout;
   Extents extents;
   PowersOf2 powersOf2;
-  mlir::IRMapping outerTiles, streamedTiles;
+  LoopTiles tiles;
   /// The last numbers of rows that were read, by argument.
   llvm::SmallDenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>>
       numbersOfRows;

@@ -156,7 +156,7 @@ void StreamLoop::enter(size_t group) {
 SmallVector<Value> StreamLoop::buildPlain(ValueRange initial, Body body) {
   auto loop =
       scf::ForOp::create(builder, range.first, range.end, constant(1), initial);
-  emitter.loop = loop;
+  emitter.enterLoop(loop);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   setStep(loop.getInductionVar());
@@ -174,7 +174,7 @@ SmallVector<Value> StreamLoop::buildOfOneGroup(ValueRange initial, Body body) {
   auto loop = scf::ForOp::create(
       builder, range.first, arith::AddIOp::create(builder, range.end, ahead),
       constant(1), initial);
-  emitter.loop = loop;
+  emitter.enterLoop(loop);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value number = loop.getInductionVar();
@@ -219,9 +219,7 @@ SmallVector<Value> StreamLoop::build(ValueRange initial, Body body) {
                               : groups.size() == 1
                                   ? buildOfOneGroup(initial, body)
                                   : buildOfGroups(initial, body);
-  emitter.loop = nullptr;
-  emitter.stream = Value();
-  emitter.clearStreamed();
+  emitter.leaveLoop();
   if (groups.empty())
     return totals;
   // No thread reads the shared memory any more when the program goes on.

@@ -10,7 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/analysis/LeastValues.h"
-#include "passes/products/SumTiles.h"
+#include "passes/building/SumTiles.h"
 #include <cmath>
 
 using namespace mlir;
@@ -20,16 +20,6 @@ using namespace bastile;
 static tile::ReduceKind getKind(Operation *op) {
   auto reduce = dyn_cast<tile::ReduceOp>(op);
   return reduce ? reduce.getKind() : tile::ReduceKind::Add;
-}
-
-void StreamSums::add(Operation *op) {
-  ops.push_back(op);
-  if (const FollowingSum *sum = following.lookup(op); sum && sum->mayBeEmpty())
-    counted.push_back(op);
-}
-
-size_t StreamSums::getNumber(Value result) const {
-  return llvm::find(ops, result.getDefiningOp()) - ops.begin();
 }
 
 Value StreamSums::splat(Type type, double number) {
@@ -68,10 +58,10 @@ RankedTensorType StreamSums::getAccumulatorType(Operation *op) const {
 
 SmallVector<Value> StreamSums::createInitial() {
   SmallVector<Value> initial;
-  for (Operation *op : ops)
+  for (Operation *op : getOps())
     initial.push_back(createNeutralTile(builder, builder.getLoc(),
                                         getAccumulatorType(op), getKind(op)));
-  for (Operation *op : counted) {
+  for (Operation *op : accumulators.getCounted()) {
     auto type = cast<RankedTensorType>(following.lookup(op)->maximum.getType());
     initial.push_back(splat(emitter.getTileType(type, false), 0));
   }
@@ -87,7 +77,7 @@ SmallVector<Value> StreamSums::createInitial() {
 /// and each sum 0 or NaN, as every element counts. Where m may decrease, sums
 /// are 0 up to then, and the scale is infinite.
 bool StreamSums::takesAnyScale(Value subtracted) const {
-  return llvm::all_of(ops, [&](Operation *op) {
+  return llvm::all_of(getOps(), [&](Operation *op) {
     const FollowingSum *sum = following.lookup(op);
     return !sum || sum->subtracted != subtracted ||
            (!sum->mayDecrease &&
@@ -104,7 +94,7 @@ StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
   for (Step &step : steps)
     if (step.subtracted == sum.subtracted)
       return step;
-  const size_t number = getNumber(sum.maximum);
+  const size_t number = accumulators.getNumber(sum.maximum);
   Value from = emitter.emitFrom(sum.subtracted, sum.maximum, before[number]);
   Value to = emitter.emitFrom(sum.subtracted, sum.maximum, after[number]);
   Value base = findLeast(sum.subtracted)
@@ -228,7 +218,7 @@ SmallVector<Value> StreamSums::combine(ValueRange before,
                                        AddProducts addProducts) {
   steps.clear();
   SmallVector<Value> after;
-  for (auto [index, op] : llvm::enumerate(ops)) {
+  for (auto [index, op] : llvm::enumerate(getOps())) {
     const FollowingSum *sum = following.lookup(op);
     Value old = before[index], factor;
     if (sum) {
@@ -250,7 +240,7 @@ SmallVector<Value> StreamSums::combine(ValueRange before,
     if (hasEnd)
       terms = emitter.maskEnd(terms, getKind(op));
     // Powers of what lies beyond the end of k are 0 once x is minus infinity.
-    for (Operation *other : ops)
+    for (Operation *other : getOps())
       if (const FollowingSum *powers = following.lookup(other);
           powers && powers->maximum == op->getResult(0) &&
           isReadByPowers(*powers))
@@ -266,9 +256,10 @@ SmallVector<Value> StreamSums::combine(ValueRange before,
     after.push_back(
         tile::ReduceOp::combine(builder, op->getLoc(), getKind(op), old, part));
   }
-  for (auto [index, op] : llvm::enumerate(counted))
-    after.push_back(arith::MaximumFOp::create(
-        builder, before[ops.size() + index], emitCount(*following.lookup(op))));
+  for (Operation *op : accumulators.getCounted())
+    after.push_back(
+        arith::MaximumFOp::create(builder, accumulators.getCount(op, before),
+                                  emitCount(*following.lookup(op))));
   return after;
 }
 
@@ -316,18 +307,13 @@ Value StreamSums::finishFollowing(const FollowingSum &sum, Value total,
 }
 
 void StreamSums::finish(ValueRange totals) {
-  for (auto [index, op] : llvm::enumerate(ops)) {
+  for (auto [index, op] : llvm::enumerate(getOps())) {
     Value total = totals[index];
     RankedTensorType type = getResultType(op);
     if (total.getType() != type)
       total = tile::ReduceOp::create(builder, type, getKind(op), total);
-    if (const FollowingSum *sum = following.lookup(op)) {
-      const auto *it = llvm::find(counted, op);
-      total = finishFollowing(
-          *sum, total,
-          it == counted.end() ? Value()
-                              : totals[ops.size() + (it - counted.begin())]);
-    }
+    if (const FollowingSum *sum = following.lookup(op))
+      total = finishFollowing(*sum, total, accumulators.getCount(op, totals));
     emitter.map(op->getResult(0), total);
   }
 }

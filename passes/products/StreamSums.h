@@ -15,7 +15,7 @@
 #ifndef BASTILE_PASSES_PRODUCTS_STREAMSUMS_H
 #define BASTILE_PASSES_PRODUCTS_STREAMSUMS_H
 
-#include "passes/analysis/FollowingSums.h"
+#include "passes/building/Accumulators.h"
 #include "passes/products/SpaceEmitter.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -46,8 +46,10 @@ public:
       : builder(builder), emitter(emitter), following(following) {}
 
   /// Adds an accumulator for `op`, a reduction or product.
-  void add(mlir::Operation *op);
-  llvm::ArrayRef<mlir::Operation *> getOps() const { return ops; }
+  void add(mlir::Operation *op) { accumulators.add(op, following.lookup(op)); }
+  llvm::ArrayRef<mlir::Operation *> getOps() const {
+    return accumulators.getOps();
+  }
 
   llvm::SmallVector<mlir::Value> createInitial();
   /// The accumulators behind a step of the loop that began with `before`.
@@ -78,7 +80,6 @@ private:
     llvm::SmallDenseSet<mlir::Value> powers;
   };
 
-  size_t getNumber(mlir::Value result) const;
   bool takesAnyScale(mlir::Value subtracted) const;
   mlir::RankedTensorType getResultType(mlir::Operation *op) const;
   mlir::RankedTensorType getAccumulatorType(mlir::Operation *op) const;
@@ -97,9 +98,7 @@ private:
   mlir::ImplicitLocOpBuilder &builder;
   SpaceEmitter &emitter;
   const FollowingSums &following;
-  llvm::SmallVector<mlir::Operation *> ops;
-  /// The sums that count whether a row has terms; their accumulators come last.
-  llvm::SmallVector<mlir::Operation *> counted;
+  Accumulators<mlir::Operation *> accumulators;
   llvm::SmallVector<Step> steps;
 };
 

@@ -7,7 +7,7 @@
 #include "passes/tile/ColumnReductions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "passes/products/SumTiles.h"
+#include "passes/building/SumTiles.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -73,8 +73,10 @@ SmallVector<Value> ColumnReductions::createInitial() {
     return createNeutralTile(builder, builder.getLoc(), getPartialType(reduce),
                              reduce.getKind());
   };
-  SmallVector<Value> initial = llvm::map_to_vector(reductions, create);
-  llvm::append_range(initial, llvm::map_range(counted, create));
+  SmallVector<Value> initial =
+      llvm::map_to_vector(accumulators.getOps(), create);
+  llvm::append_range(initial,
+                     llvm::map_range(accumulators.getCounted(), create));
   return initial;
 }
 
@@ -89,21 +91,21 @@ Value ColumnReductions::fold(tile::ReduceOp reduce, Value tile) {
 SmallVector<Value> ColumnReductions::combine(ValueRange partials) {
   SmallVector<Value> combined;
   scaled.clear();
-  for (auto [index, reduction] : llvm::enumerate(reductions)) {
+  for (auto [index, reduction] : llvm::enumerate(accumulators.getOps())) {
     tile::ReduceOp reduce = reduction;
     if (const FollowingSum *sum = tiling.getFollowing(reduce)) {
-      size_t followed = getFollowed(*sum);
-      std::optional<size_t> count = getCountIndex(reduce);
-      combined.push_back(combineFollowing(
-          reduce, *sum, partials[index], count ? partials[*count] : Value(),
-          partials[followed], combined[followed]));
+      size_t followed = accumulators.getNumber(sum->maximum);
+      combined.push_back(
+          combineFollowing(reduce, *sum, partials[index],
+                           accumulators.getCount(reduce, partials),
+                           partials[followed], combined[followed]));
       continue;
     }
     combined.push_back(tile::ReduceOp::combine(
         builder, reduce.getLoc(), reduce.getKind(), partials[index],
         fold(reduce, emitter.emitMasked(reduce))));
   }
-  for (tile::ReduceOp reduce : counted)
+  for (tile::ReduceOp reduce : accumulators.getCounted())
     combined.push_back(arith::AddFOp::create(
         builder, reduce.getLoc(), partials[combined.size()],
         fold(reduce, emitCount(reduce, *tiling.getFollowing(reduce)))));
@@ -235,14 +237,6 @@ Value ColumnReductions::finishFollowing(tile::ReduceOp reduce,
 // What threads and blocks have combined
 //===----------------------------------------------------------------------===//
 
-std::optional<size_t>
-ColumnReductions::getCountIndex(tile::ReduceOp reduce) const {
-  const auto *it = llvm::find(counted, reduce);
-  if (it == counted.end())
-    return std::nullopt;
-  return reductions.size() + (it - counted.begin());
-}
-
 /// Makes `total` the tile of `reduce`.
 void ColumnReductions::finish(tile::ReduceOp reduce, Value total, Value count) {
   if (const FollowingSum *sum = tiling.getFollowing(reduce))
@@ -261,30 +255,29 @@ SmallVector<Value> ColumnReductions::combineThreads(ValueRange partials) {
                                   partial);
   };
   SmallVector<Value> totals;
-  for (auto [index, reduction] : llvm::enumerate(reductions)) {
+  for (auto [index, reduction] : llvm::enumerate(accumulators.getOps())) {
     tile::ReduceOp reduce = reduction;
     Location loc = reduce.getLoc();
-    std::optional<size_t> count = getCountIndex(reduce);
+    Value count = accumulators.getCount(reduce, partials);
     Value partial = partials[index];
     if (const FollowingSum *sum = tiling.getFollowing(reduce)) {
-      size_t followed = getFollowed(*sum);
+      size_t followed = accumulators.getNumber(sum->maximum);
       Value to = isLast ? emitter.emit(sum->subtracted)
                         : createBase(builder, loc, totals[followed]);
       to = tile::BroadcastOp::create(builder, loc, partial.getType(), to,
                                      Value());
       Value from = partials[followed];
-      partial = arith::MulFOp::create(
-          builder, loc, partial,
-          count ? getScaleOfEqual(loc, from, to, partials[*count])
-                : createScale(builder, loc, from, to));
+      partial =
+          arith::MulFOp::create(builder, loc, partial,
+                                count ? getScaleOfEqual(loc, from, to, count)
+                                      : createScale(builder, loc, from, to));
     }
     totals.push_back(combine(reduce, partial));
     if (isLast)
-      finish(reduce, totals.back(),
-             count ? combine(reduce, partials[*count]) : Value());
+      finish(reduce, totals.back(), count ? combine(reduce, count) : Value());
   }
   if (!isLast)
-    for (tile::ReduceOp reduce : counted)
+    for (tile::ReduceOp reduce : accumulators.getCounted())
       totals.push_back(combine(reduce, partials[totals.size()]));
   return totals;
 }
@@ -292,21 +285,23 @@ SmallVector<Value> ColumnReductions::combineThreads(ValueRange partials) {
 /// Combines the partial results of the blocks of a cluster, which they exchange
 /// all at once.
 void ColumnReductions::combineBlocks(ValueRange parts) {
-  ValueRange exchanged = exchange(builder, reductions.front()->getLoc(),
-                                  tiling.getBlocks(), parts);
+  ValueRange exchanged =
+      exchange(builder, accumulators.getOps().front()->getLoc(),
+               tiling.getBlocks(), parts);
   auto getParts = [&](size_t index) {
     int64_t blocks = tiling.getBlocks();
     return exchanged.slice(index * blocks, blocks);
   };
-  for (auto [index, reduction] : llvm::enumerate(reductions)) {
+  for (auto [index, reduction] : llvm::enumerate(accumulators.getOps())) {
     tile::ReduceOp reduce = reduction;
     Location loc = reduce.getLoc();
     SmallVector<Value> values(getParts(index)), counts;
-    if (std::optional<size_t> count = getCountIndex(reduce))
+    if (std::optional<size_t> count = accumulators.getCountNumber(reduce))
       counts.append(getParts(*count).begin(), getParts(*count).end());
     if (const FollowingSum *sum = tiling.getFollowing(reduce)) {
       Value to = emitter.emit(sum->subtracted);
-      for (auto [part, from] : llvm::enumerate(getParts(getFollowed(*sum)))) {
+      for (auto [part, from] :
+           llvm::enumerate(getParts(accumulators.getNumber(sum->maximum)))) {
         Value scale = counts.empty()
                           ? createScale(builder, loc, from, to)
                           : getScaleOfEqual(loc, from, to, counts[part]);
@@ -319,7 +314,7 @@ void ColumnReductions::combineBlocks(ValueRange parts) {
 }
 
 void ColumnReductions::finish(ValueRange partials) {
-  if (reductions.empty())
+  if (accumulators.empty())
     return;
   SmallVector<Value> parts = combineThreads(partials);
   if (tiling.getBlocks() > 1)

@@ -15,6 +15,7 @@
 #ifndef BASTILE_PASSES_TILE_COLUMNREDUCTIONS_H
 #define BASTILE_PASSES_TILE_COLUMNREDUCTIONS_H
 
+#include "passes/building/Accumulators.h"
 #include "passes/tile/TileEmitter.h"
 
 namespace bastile {
@@ -30,16 +31,13 @@ class ColumnReductions {
 public:
   ColumnReductions(mlir::ImplicitLocOpBuilder &builder,
                    const KernelTiling &tiling, TileEmitter &emitter,
-                   llvm::SmallVector<tile::ReduceOp> reductions)
-      : builder(builder), tiling(tiling), emitter(emitter),
-        reductions(std::move(reductions)) {
-    for (tile::ReduceOp reduce : this->reductions)
-      if (const FollowingSum *sum = tiling.getFollowing(reduce);
-          sum && sum->mayBeEmpty())
-        counted.push_back(reduce);
+                   llvm::ArrayRef<tile::ReduceOp> reductions)
+      : builder(builder), tiling(tiling), emitter(emitter) {
+    for (tile::ReduceOp reduce : reductions)
+      accumulators.add(reduce, tiling.getFollowing(reduce));
   }
 
-  bool empty() const { return reductions.empty(); }
+  bool empty() const { return accumulators.empty(); }
 
   /// Creates the partial results as they are before the first column.
   llvm::SmallVector<mlir::Value> createInitial();
@@ -52,10 +50,6 @@ public:
 private:
   mlir::RankedTensorType getPartialType(tile::ReduceOp reduce) const;
   mlir::Value fold(tile::ReduceOp reduce, mlir::Value tile);
-  size_t getFollowed(const FollowingSum &sum) const {
-    auto maximum = mlir::cast<tile::ReduceOp>(sum.maximum.getDefiningOp());
-    return llvm::find(reductions, maximum) - reductions.begin();
-  }
   llvm::SmallVector<mlir::Value> combineThreads(mlir::ValueRange partials);
   void combineBlocks(mlir::ValueRange parts);
 
@@ -72,16 +66,11 @@ private:
   mlir::Value finishFollowing(tile::ReduceOp reduce, const FollowingSum &sum,
                               mlir::Value total, mlir::Value count);
   void finish(tile::ReduceOp reduce, mlir::Value total, mlir::Value count);
-  /// The place of the count of terms of `reduce` among partial results.
-  std::optional<size_t> getCountIndex(tile::ReduceOp reduce) const;
 
   mlir::ImplicitLocOpBuilder &builder;
   const KernelTiling &tiling;
   TileEmitter &emitter;
-  llvm::SmallVector<tile::ReduceOp> reductions;
-  /// The sums whose terms may all be left out. The partial results end with how
-  /// many terms each of them has.
-  llvm::SmallVector<tile::ReduceOp> counted;
+  Accumulators<tile::ReduceOp> accumulators;
   /// The powers whose current tiles have been scaled.
   llvm::DenseSet<mlir::Value> scaled;
 };

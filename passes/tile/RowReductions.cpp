@@ -8,7 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "passes/products/SumTiles.h"
+#include "passes/building/SumTiles.h"
 
 using namespace mlir;
 using namespace bastile;

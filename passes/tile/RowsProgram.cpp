@@ -9,7 +9,7 @@
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "passes/products/SumTiles.h"
+#include "passes/building/SumTiles.h"
 #include "passes/tile/ColumnReductions.h"
 #include "passes/tile/ProgramSignature.h"
 #include "passes/tile/RowReductions.h"

@@ -148,13 +148,13 @@ Value TileEmitter::createLoad(BlockArgument argument, int64_t piece,
 /// hold each statistic, which is left out.
 void TileEmitter::markRowTiles(tile::LoadOp load, BlockArgument argument,
                                int64_t piece, int64_t pieces) {
-  if (!columnLoop || tiling.schedule.getReread() != tile::Reread::Shared ||
+  if (!tiles.getLoop() || tiling.schedule.getReread() != tile::Reread::Shared ||
       !isRowTensor(argument) || tiling.isStatistic(argument, pieces) ||
       tiling.space.getGroup(argument) > 1)
     return;
-  const std::tuple tiles(argument.getArgNumber(), piece, pieces);
-  loadedTiles.insert(tiles);
-  const auto number = llvm::find(loadedTiles, tiles) - loadedTiles.begin();
+  const std::tuple loaded(argument.getArgNumber(), piece, pieces);
+  loadedTiles.insert(loaded);
+  const auto number = llvm::find(loadedTiles, loaded) - loadedTiles.begin();
   load->setAttr(kRowTilesAttrName, builder.getI64IntegerAttr(number));
 }
 
@@ -168,10 +168,11 @@ Value TileEmitter::emitSplit(tile::SplitOp split, int64_t piece) {
     return load;
   SmallVector<Type> types(strands,
                           tiling.getTileType(split.getPieces().front()));
-  auto tiles =
+  auto loaded =
       tile::SplitOp::create(builder, split.getLoc(), types, strands, load);
-  for (auto [value, tile] : llvm::zip_equal(
-           split.getPieces().slice(part * strands, strands), tiles.getPieces()))
-    columnTiles.map(value, tile);
-  return tiles.getPieces()[piece % strands];
+  for (auto [value, tile] :
+       llvm::zip_equal(split.getPieces().slice(part * strands, strands),
+                       loaded.getPieces()))
+    tiles.map(value, tile, /*isInside=*/true);
+  return loaded.getPieces()[piece % strands];
 }

@@ -8,7 +8,7 @@
 
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "passes/products/ElementOps.h"
+#include "passes/building/ElementOps.h"
 #include "passes/tile/ColumnReductions.h"
 #include "passes/tile/RowMask.h"
 #include "passes/tile/RowNumbers.h"
@@ -55,15 +55,14 @@ Value TileEmitter::getRowCount() {
 }
 
 void TileEmitter::enterColumnLoop(Operation *loop, Value newColumn) {
-  columnLoop = loop;
-  columnTiles.clear();
+  tiles.enter(loop);
   column = newColumn;
   builder.setInsertionPointToStart(&loop->getRegion(0).front());
 }
 
 void TileEmitter::leaveColumnLoop(Value newColumn) {
-  builder.setInsertionPointAfter(columnLoop);
-  columnLoop = nullptr;
+  builder.setInsertionPointAfter(tiles.getLoop());
+  tiles.leave();
   column = newColumn;
 }
 
@@ -102,21 +101,11 @@ void TileEmitter::emitResult(unsigned index) {
 Value TileEmitter::emit(Value value) {
   if (Value tile = bandTiles.lookupOrNull(value))
     return tile;
-  const bool hasColumns = tiling.hasColumns(value);
-  IRMapping &tiles = hasColumns ? columnTiles : rowTiles;
-  if (Value tile = tiles.lookupOrNull(value))
-    return tile;
-  OpBuilder::InsertionGuard guard(builder);
-  if (columnLoop && !hasColumns)
-    builder.setInsertionPoint(columnLoop);
-
-  Value tile;
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    tile = emitLoad(argument);
-  else
-    tile = emitOp(value.getDefiningOp(), cast<OpResult>(value));
-  tiles.map(value, tile);
-  return tile;
+  return tiles.get(builder, value, tiling.hasColumns(value), [&] {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return emitLoad(argument);
+    return emitOp(value.getDefiningOp(), cast<OpResult>(value));
+  });
 }
 
 Value TileEmitter::emitOp(Operation *op, OpResult result) {

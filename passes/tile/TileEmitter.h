@@ -7,17 +7,15 @@
 #ifndef BASTILE_PASSES_TILE_TILEEMITTER_H
 #define BASTILE_PASSES_TILE_TILEEMITTER_H
 
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/building/LoopTiles.h"
 #include "passes/tile/KernelTiling.h"
 
 namespace bastile {
 
 /// Builds the tiles of a kernel's values at the current place of a program.
-///
-/// A tile is built in the innermost loop along whose dimensions its value
-/// differs, once for each turn of that loop: in a loop along the row, what has
-/// columns is built in the loop, and what all columns share ahead of it.
+/// In a loop along the row, what has columns is built in the loop, and what all
+/// columns share ahead of it (LoopTiles.h).
 class TileEmitter {
 public:
   TileEmitter(mlir::ImplicitLocOpBuilder &builder, const KernelTiling &tiling,
@@ -43,10 +41,7 @@ public:
   mlir::Value getRowCount();
 
   /// Forgets the tiles of rows and columns, because a loop goes on to others.
-  void clear() {
-    rowTiles.clear();
-    columnTiles.clear();
-  }
+  void clear() { tiles.clear(); }
   /// Enters `loop`, which goes along the row from the current column on, and
   /// leaves the builder inside of it.
   void enterColumnLoop(mlir::Operation *loop, mlir::Value newColumn);
@@ -74,7 +69,7 @@ public:
 
   /// Makes `tile` that of `value` at the current place.
   void map(mlir::Value value, mlir::Value tile) {
-    (tiling.hasColumns(value) ? columnTiles : rowTiles).map(value, tile);
+    tiles.map(value, tile, tiling.hasColumns(value));
   }
   /// Makes `tile` that of `value` in all rows of the current band.
   void mapInBand(mlir::Value value, mlir::Value tile) {
@@ -135,11 +130,9 @@ private:
   /// The misalignment of each of the tile's rows; null where rows are aligned.
   mlir::Value misalignment;
 
-  /// Tiles of the current band, of the current rows and of the current columns.
-  mlir::IRMapping bandTiles, rowTiles, columnTiles;
-  /// The loop along the row, ahead of which tiles of rows are built; null
-  /// outside of such loops.
-  mlir::Operation *columnLoop = nullptr;
+  /// Tiles of the current band, and those of the current rows and columns.
+  mlir::IRMapping bandTiles;
+  LoopTiles tiles;
   /// What loops along the row load of rows: the argument, the piece, and how
   /// many pieces there are. The place of each is its number.
   llvm::SetVector<std::tuple<unsigned, int64_t, int64_t>> loadedTiles;

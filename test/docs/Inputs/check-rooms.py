@@ -24,6 +24,7 @@ ROOMS = (
     "passes/analysis",
     "passes/tensors",
     "passes/schedule",
+    "passes/building",
     "passes/products",
     "passes/roles",
     "passes/tile",
