@@ -137,12 +137,12 @@ Value SpaceEmitter::emitLoad(BlockArgument argument, bool ofFactor) {
   if (ofFactor && emitStaged)
     if (Value tile = emitStaged(operand))
       return tile;
-  const bool mayChange = bool(kernel.getArgAttr(
-      argument.getArgNumber(), tile::TileDialect::kInPlaceAttrName));
+  const bool isInvariant =
+      program.isArgReadOnly(program.getNumSizes() + operand);
   return tile::LoadOp::create(
       builder, getTileType(operands.getAll()[operand].type, ofFactor),
       getMemory(operand), getIndices(operand), /*misalignment=*/Value(),
-      /*alignment=*/IntegerAttr(), mayChange ? nullptr : builder.getUnitAttr(),
+      /*alignment=*/IntegerAttr(), isInvariant ? builder.getUnitAttr() : nullptr,
       /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr,
       /*band=*/nullptr, isTransposed ? builder.getUnitAttr() : nullptr);
 }

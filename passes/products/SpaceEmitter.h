@@ -29,8 +29,8 @@ public:
   SpaceEmitter(mlir::ImplicitLocOpBuilder &builder, tile::KernelOp kernel,
                const KernelSpace &space, const ProgramOperands &operands,
                mlir::Attribute layout, const Extents &extents)
-      : builder(builder), kernel(kernel), space(space), operands(operands),
-        layout(layout), extents(extents) {
+      : builder(builder), space(space), operands(operands), layout(layout),
+        extents(extents) {
     if (mlir::isa<tile::MmaAttr>(layout))
       powersOf2 = PowersOf2(kernel.getBody().front());
   }
@@ -138,7 +138,6 @@ private:
   mlir::Value numberColumns(mlir::RankedTensorType type, mlir::Value first);
 
   mlir::ImplicitLocOpBuilder &builder;
-  tile::KernelOp kernel;
   const KernelSpace &space;
   const ProgramOperands &operands;
   tile::ProgramOp program;

@@ -126,14 +126,13 @@ Value TileEmitter::createLoad(BlockArgument argument, int64_t piece,
                                  : getFirstColumn(tileType.getDimSize(1))};
   if (isRowTensor(argument))
     indices.insert(indices.begin(), row);
-  bool mayChange = tiling.getKernel().getArgAttr(
-                       index, tile::TileDialect::kInPlaceAttrName) ||
-                   tiling.isLoadedAhead(argument);
+  const bool isInvariant =
+      program.isArgReadOnly(program.getNumSizes() + index);
   auto load = tile::LoadOp::create(
       builder, argument.getLoc(), tileType, getMemory(index), indices,
       tiling.isMisaligned(argument, pieces) ? misalignment : Value(),
       builder.getI64IntegerAttr(tiling.getAccessAlignment(argument, pieces)),
-      mayChange ? nullptr : builder.getUnitAttr(),
+      isInvariant ? builder.getUnitAttr() : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
       tiling.getSpace(argument),

@@ -52,8 +52,6 @@ public:
   std::string explainLack(Feature feature) const override;
   /// The compute capability times ten: 90 for 9.0.
   int computeCapability() const { return capability; }
-  /// The CUDA that the driver brings: 12080 for 12.8.
-  int driverVersion() const { return cudaVersion; }
   /// The most shared memory that a block may ask for, in bytes.
   int64_t maxSharedMemory() const { return sharedMemoryLimit; }
 

@@ -5,6 +5,7 @@ import importlib.resources
 import json
 import os
 import pathlib
+import uuid
 import warnings
 
 from bastile import _bastile, _log
@@ -228,6 +229,11 @@ def write_table(path, gpu: str, version: str, entries) -> None:
     document = {"gpu": gpu, "bastile": version, "entries": list(entries)}
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(document, indent=1) + "\n")
-    partial.replace(path)
+    # Each writer has a file of its own, so that none makes a table of what another has
+    # written half of.
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        partial.write_text(json.dumps(document, indent=1) + "\n")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

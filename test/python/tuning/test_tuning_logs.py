@@ -149,6 +149,20 @@ def test_a_table_of_anything_else_is_refused(tmp_path):
     assert store.read_table(path).entries() == [best()]
 
 
+def test_a_table_that_cannot_be_written_leaves_the_last_one(tmp_path):
+    path = tmp_path / "table.json"
+    store.write_table(path, GPU, "0", [best()])
+    with pytest.raises(TypeError):
+        store.write_table(path, GPU, "0", [best(), object()])
+    # A full disk, say.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(path), "replace", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            store.write_table(path, GPU, "0", [])
+    assert store.read_table(path).entries() == [best()]
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_warming_up_leaves_out_what_this_version_does_not_know(cache, monkeypatch):
     from bastile._tuning import api
 
