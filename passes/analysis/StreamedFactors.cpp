@@ -119,9 +119,19 @@ bool StreamedFactors::isStreamed(tile::DotOp dot, const Ops &ops) const {
          !isReadEarlier(dot, ops) && computesOnce(dot, ops);
 }
 
-/// Whether something that the kernel of `dot` reads waits for one of `ops`, and
-/// so for the kernel itself.
+/// Whether something that the kernel of `dot` reads is one of `ops` or waits
+/// for one, and so for the kernel itself.
 bool StreamedFactors::isReadEarlier(tile::DotOp dot, const Ops &ops) const {
+  // All factors but the streamed one are in memory.
+  auto isComputedHere = [&](Value factor) {
+    return ops.contains(factor.getDefiningOp());
+  };
+  if (isComputedHere(dot.getB()) || llvm::any_of(ops, [&](Operation *op) {
+        auto inner = dyn_cast<tile::DotOp>(op);
+        return inner &&
+               (isComputedHere(inner.getA()) || isComputedHere(inner.getB()));
+      }))
+    return true;
   Ops before;
   auto add = [&](Value value) {
     if (Operation *op = value.getDefiningOp(); op && !ops.contains(op))
@@ -185,8 +195,10 @@ bool StreamedFactors::isNeededOutside(tile::DotOp dot, const Ops &ops) const {
            KernelSpace::hasColumns(op->getResult(0)) &&
            llvm::any_of(op->getUses(), [&](OpOperand &use) {
              Operation *user = use.getOwner();
-             return getSizeOperand(user) != &use && !streamed.contains(user) &&
-                    !products.contains(user);
+             // Of a product's factors, only a streamed one is not in memory.
+             if (auto reader = dyn_cast<tile::DotOp>(user))
+               return !products.contains(reader) || use.get() == reader.getB();
+             return getSizeOperand(user) != &use && !streamed.contains(user);
            });
   };
   return llvm::any_of(ops, [&](Operation *op) {

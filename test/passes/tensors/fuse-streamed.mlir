@@ -99,3 +99,19 @@ func.func @wide(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x512xf32
   %o = tile.dot %p, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x512xf32> -> tensor<?x512xf32>
   return %o : tensor<?x512xf32>
 }
+
+// -----
+
+// A product whose factors are one value reads it from memory: only the left
+// factor may be computed in the product's kernel.
+// CHECK-LABEL: tile.kernel @gram_kernel0(
+// CHECK:         tile.dot
+// CHECK-NOT:     tile.dot
+// CHECK-LABEL: tile.kernel @gram_kernel1(
+// CHECK-SAME:      %[[Y:[^:]*]]: tensor<?x7x5xf32>) -> tensor<?x5x5xf32>
+// CHECK:         tile.dot %[[Y]], %[[Y]]
+func.func @gram(%x: tensor<?x7x2xf32>, %w: tensor<5x2xf32>) -> tensor<?x5x5xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x7x2xf32>, tensor<5x2xf32> -> tensor<?x7x5xf32>
+  %1 = tile.dot %0, %0 contract [0, 0] : tensor<?x7x5xf32>, tensor<?x7x5xf32> -> tensor<?x5x5xf32>
+  return %1 : tensor<?x5x5xf32>
+}

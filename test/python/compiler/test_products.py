@@ -48,6 +48,10 @@ def compare(result, expected, dtype):
     [
         (lambda a, b: a @ b, [(5, 8), (8, 3)]),
         (lambda a, b: a @ b.mT, [(5, 8), (3, 8)]),
+        (lambda a, b: (y := a @ b.mT).mT @ y, [(2, 5, 8), (3, 8)]),
+        (lambda a, b: (y := a @ b.mT) @ y.mT, [(5, 8), (3, 8)]),
+        (lambda a, b: (y := a * b) @ y.mT, [(2, 5, 8), (8,)]),
+        (lambda a, b: (a.mT @ b) * 0.5 * a, [(5, 1), (5, 1)]),
         (lambda a, b: a.mT @ b, [(8, 5), (8, 3)]),
         (lambda a, b: a.mT @ b.mT, [(8, 5), (3, 8)]),
         # A batch of one factor, of both, and repeated matrices.
