@@ -272,6 +272,23 @@ static Value getPieceOfSize(Operation &op) {
                                                             : Value();
 }
 
+/// Whether `op` repeats groups of columns and takes its size from a row that is
+/// in pieces: the groups may be the columns of a piece, so that the row has as
+/// many columns as the result by chance.
+static bool repeatsGroupsLikePieces(Operation &op) {
+  auto broadcast = dyn_cast<tile::BroadcastOp>(op);
+  RankedTensorType source =
+      broadcast ? getTensor(broadcast.getSource()) : RankedTensorType();
+  if (!source || source.getRank() == 0)
+    return false;
+  const int64_t length = source.getShape().back();
+  if (length == 1 || length == broadcast.getType().getShape().back())
+    return false;
+  Value like = broadcast.getLike();
+  return like.getDefiningOp<tile::JoinOp>() ||
+         llvm::any_of(like.getUsers(), llvm::IsaPred<tile::SplitOp>);
+}
+
 /// Gives columns that belong to no tensor in memory those of the piece of a row
 /// that their size is taken from.
 void ValueDimensions::joinColumnsOfPieces(Block &block) {
@@ -301,7 +318,7 @@ void ValueDimensions::joinColumnsOfPieces(Block &block) {
 void ValueDimensions::visit(Operation &op) {
   if (OpOperand *size = getSizeOperand(&op)) {
     joinLeading(size->get(), op.getResult(0));
-    if (!getPieceOfSize(op))
+    if (!getPieceOfSize(op) && !repeatsGroupsLikePieces(op))
       joinSameColumns(size->get(), op.getResult(0));
   }
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))

@@ -52,6 +52,7 @@ public:
 private:
   void noteNames(const KnownDimensions &known);
   void findColumns();
+  LogicalResult verifyPieces(Value value);
   LogicalResult verifyColumns();
   std::optional<Dimension> getColumns(Value value) const;
   bool isOfKernel(Dimension columns) const;
@@ -144,7 +145,33 @@ bool RowSpace::isOfKernel(Dimension columns) const {
   return columns == ofWhole || dimensions.isOfGroups(columns, ofWhole);
 }
 
+/// Rows in pieces whose columns stand for groups of the same rows' columns
+/// would be defined by themselves.
+LogicalResult RowSpace::verifyPieces(Value value) {
+  auto rows = dimensions.getColumns(value);
+  Value piece = rows ? getPiece(value) : Value();
+  auto columns =
+      piece && piece != value ? getColumns(piece) : std::optional<Dimension>();
+  if (!columns ||
+      (*columns != *rows && !dimensions.isOfGroups(*columns, *rows)))
+    return success();
+  InFlightDiagnostic error = kernel.emitOpError(
+      "goes along rows in pieces of which each column stands for a group of "
+      "the same rows' columns; name the two dimensions apart, or split the "
+      "function");
+  error.attachNote(value.getLoc())
+      << "the rows of " << value.getType() << " are in pieces";
+  return error;
+}
+
 LogicalResult RowSpace::verifyColumns() {
+  for (BlockArgument argument : body.getArguments())
+    if (failed(verifyPieces(argument)))
+      return failure();
+  for (Operation &op : body)
+    for (Value result : op.getResults())
+      if (failed(verifyPieces(result)))
+        return failure();
   for (Value value : values) {
     if (isOfKernel(*getColumns(value)))
       continue;

@@ -70,3 +70,16 @@ func.func @half(%x: tensor<?x64xf32>, %y: tensor<?x32xf32>) -> (tensor<?x64xf32>
   %4 = arith.mulf %y, %3 : tensor<?x32xf32>
   return %2, %4 : tensor<?x64xf32>, tensor<?x32xf32>
 }
+
+// -----
+
+// A piece of a row that is repeated to as many columns as the row has: the row
+// and the result go along two dimensions.
+// CHECK-LABEL: tile.kernel @repeated_piece_kernel(
+// CHECK-SAME:      space = #tile.space<[r = ?, c = 16, g = groups(c, 4), w = pieces(g, 4)],
+// CHECK-SAME:      arguments = [(r, w)], results = [(r, c)],
+func.func @repeated_piece(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
+  %0:4 = tile.split %x : tensor<?x16xf32> -> tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>
+  %1 = tile.broadcast %0#3 like %0#3 : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x16xf32>
+  return %1 : tensor<?x16xf32>
+}

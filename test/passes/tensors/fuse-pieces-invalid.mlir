@@ -16,3 +16,14 @@ func.func @join_and_go_on(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?x
   %1 = arith.negf %0 : tensor<?x16xf32>
   return %1 : tensor<?x16xf32>
 }
+
+// -----
+
+// expected-error @below {{'tile.kernel' op goes along rows in pieces of which each column stands for a group of the same rows' columns; name the two dimensions apart, or split the function}}
+// expected-note @below {{the rows of 'tensor<?x16xf32>' are in pieces}}
+func.func @pieces_of_groups(%x: tensor<?x16xf32> {tile.dimensions = ["r", "d"]})
+    -> (tensor<?x16xf32> {tile.dimensions = ["r", "d"]}) {
+  %0:4 = tile.split %x : tensor<?x16xf32> -> tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>
+  %1 = tile.broadcast %0#3 like %0#3 : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x16xf32>
+  return %1 : tensor<?x16xf32>
+}
