@@ -117,6 +117,8 @@ tile::KernelOp FunctionFuser::buildKernel(const Group &group, StringRef name) {
   IRMapping mapping;
   for (Value input : group.inputs)
     mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
+  for (auto [like, input] : group.sizeSources)
+    mapping.map(like, mapping.lookup(input));
   for (tile::ReduceRowsOp reduce : group.combined) {
     Value rows = body->addArgument(getPartialRowsType(reduce), reduce.getLoc());
     mapping.map(reduce.getResult(),
@@ -487,6 +489,40 @@ static void giveFactorsSizes(func::FuncOp func) {
   }
 }
 
+/// Lets a group that combines all rows of several leading dimensions take its
+/// sizes from inputs whose rows have a known length. A kernel with a tensor
+/// whose columns have an unknown number, as the scores of queries and keys do,
+/// is over these columns, and combines rows along one dimension at most.
+static void chooseSizeSources(Group &group, const ValueDimensions &dimensions) {
+  if (group.partials.empty())
+    return;
+  auto isOfAnyLength = [](RankedTensorType type) {
+    return type && ShapedType::isDynamic(type.getShape().back());
+  };
+  for (Value like : SmallVector<Value>(group.inputs.getArrayRef())) {
+    auto type = cast<RankedTensorType>(like.getType());
+    const bool isRead = llvm::any_of(like.getUses(), [&](OpOperand &use) {
+      return group.ops.contains(use.getOwner()) &&
+             getSizeOperand(use.getOwner()) != &use;
+    });
+    if (isRead || type.getRank() < 3 || !isOfAnyLength(type))
+      continue;
+    const auto *source = llvm::find_if(group.inputs, [&](Value input) {
+      auto own = cast<RankedTensorType>(input.getType());
+      return own.getRank() == type.getRank() && !isOfAnyLength(own) &&
+             llvm::all_of(llvm::seq<unsigned>(type.getRank() - 1),
+                          [&](unsigned place) {
+                            return dimensions.get(like, place) ==
+                                   dimensions.get(input, place);
+                          });
+    });
+    if (source == group.inputs.end())
+      continue;
+    group.sizeSources.push_back({like, *source});
+    group.inputs.remove(like);
+  }
+}
+
 LogicalResult FunctionFuser::run() {
   if (failed(verifyFunction(func)))
     return failure();
@@ -504,6 +540,8 @@ LogicalResult FunctionFuser::run() {
   FailureOr<SmallVector<Group>> groups = collectGroups(func, dimensions);
   if (failed(groups))
     return failure();
+  for (Group &group : *groups)
+    chooseSizeSources(group, dimensions);
   findOverwritten(returnOp);
   SmallVector<Operation *> fused;
   for (Operation &op : func.front().without_terminator())

@@ -47,13 +47,16 @@ struct Group {
   llvm::SetVector<mlir::Operation *> ops;
   /// The values that the kernel reads: arguments and outputs of other groups.
   llvm::SetVector<mlir::Value> inputs;
+  /// Values of which the kernel needs nothing but sizes that an input has, too,
+  /// each with the input.
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>, 0> sizeSources;
   /// The values that other groups read or the function returns.
   llvm::SetVector<mlir::Value> outputs;
   /// Of row groups: the combinations of all rows of which each program computes
   /// a partial result.
   llvm::SmallVector<tile::ReduceRowsOp> partials;
   /// Of vector groups: the combinations that the group finishes.
-  llvm::SmallVector<tile::ReduceRowsOp> combined;
+  llvm::SmallVector<tile::ReduceRowsOp, 1> combined;
 };
 
 /// Divides the ops of `func`, whose values have `dimensions`, into groups, or

@@ -184,3 +184,20 @@ func.func @pieces_of_two(%x: tensor<?x6xf32>, %y: tensor<?x6xf32>, %s: tensor<?x
   %5 = arith.addf %3, %4 : tensor<?x8xf32>
   return %1#2, %5 : tensor<2xf32>, tensor<?x8xf32>
 }
+
+// -----
+
+// A kernel that combines all rows of a batch takes their number from a tensor
+// with columns of a known number.
+// CHECK-LABEL: tile.kernel @weights_kernel1(
+// CHECK-SAME:      tensor<8xf32>, %[[X:[^:]*]]: tensor<?x?x8xf32>) -> tensor<?x8xf32>
+// CHECK:         tile.broadcast {{.*}} like %[[X]]
+// CHECK-LABEL: func @weights(
+func.func @weights(%scores: tensor<?x?x?xf32>, %w: tensor<8xf32>, %x: tensor<?x?x8xf32>)
+    -> (tensor<?x?x8xf32>, tensor<8xf32>) {
+  %0 = tile.dot %scores, %x contract [1, 0] : tensor<?x?x?xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  %1 = tile.broadcast %w like %scores : tensor<8xf32>, tensor<?x?x?xf32> -> tensor<?x?x8xf32>
+  %2 = arith.maximumf %1, %x : tensor<?x?x8xf32>
+  %3 = tile.reduce_rows add %2 : tensor<?x?x8xf32> -> tensor<8xf32>
+  return %0, %3 : tensor<?x?x8xf32>, tensor<8xf32>
+}
