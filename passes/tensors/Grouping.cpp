@@ -44,7 +44,7 @@ private:
   bool isRepeated(OpOperand &use, int64_t round, const RowClass &rows) const;
   void addInputs(Group &group, Operation *op, int64_t round,
                  const RowClass &rows = {});
-  void collectOutputs();
+  LogicalResult collectOutputs();
 
   func::FuncOp func;
   const Rounds rounds;
@@ -56,6 +56,8 @@ private:
   /// The group that an op belongs to, which may not be the only one that
   /// computes it.
   DenseMap<Operation *, size_t> owners;
+  /// The groups that read no rows, each with one of its ops.
+  llvm::MapVector<size_t, Operation *> withoutRows;
   /// The ops on rows that cannot follow a product: they need a condition that
   /// the product's kernel cannot compute.
   DenseSet<Operation *> needForeignConditions;
@@ -360,8 +362,7 @@ LogicalResult Grouper::formRowGroups() {
       }
     }
     if (llvm::none_of(group.inputs, isRowTensor))
-      return entry.first->emitOpError("depends on no row tensor among the "
-                                      "arguments, so its rows are unknown");
+      withoutRows[owners.lookup(entry.first)] = entry.first;
   }
   return success();
 }
@@ -407,8 +408,9 @@ bool Grouper::isRepeated(OpOperand &use, int64_t round,
     return true;
   // Reading the rows that others are combined from costs more than reading the
   // result that is repeated for them.
-  if (repeatsVector(producer) && !(rounds.getCombinedRows(producer) ==
-                                   rounds.getCombinedRows(use.getOwner())))
+  if ((repeatsVector(producer) || isa<arith::ConstantOp>(producer)) &&
+      !(rounds.getCombinedRows(producer) ==
+        rounds.getCombinedRows(use.getOwner())))
     return true;
   return rounds.get(producer) < round &&
          !isa<tile::ReduceOp, tile::ReduceRowsOp, tile::ReduceBandsOp,
@@ -529,16 +531,23 @@ void Grouper::addOutput(Value value) {
 }
 
 /// Makes every value that a group reads or the function returns an output of
-/// the group that it belongs to.
-void Grouper::collectOutputs() {
+/// the group that it belongs to. Groups without outputs, such as one of a
+/// number that others repeat for themselves, are none.
+LogicalResult Grouper::collectOutputs() {
   for (Group &group : groups)
     for (Value input : group.inputs)
       addOutput(input);
   for (Value value : func.front().getTerminator()->getOperands())
     addOutput(value);
-  llvm::erase_if(groups, [](const Group &group) {
-    return group.outputs.empty() && group.partials.empty();
-  });
+  auto isNeeded = [](const Group &group) {
+    return !group.outputs.empty() || !group.partials.empty();
+  };
+  for (auto &[group, op] : withoutRows)
+    if (isNeeded(groups[group]))
+      return op->emitOpError("depends on no row tensor among the arguments, so "
+                             "its rows are unknown");
+  llvm::erase_if(groups, [&](const Group &group) { return !isNeeded(group); });
+  return success();
 }
 
 FailureOr<SmallVector<Group>> Grouper::run() {
@@ -557,7 +566,8 @@ FailureOr<SmallVector<Group>> Grouper::run() {
   formVectorGroups();
   formSharedGroups();
   recomputeFollowers(groups);
-  collectOutputs();
+  if (failed(collectOutputs()))
+    return failure();
   return std::move(groups);
 }
 

@@ -91,3 +91,20 @@ func.func @sums_of_pieces(%x: tensor<1x?x4xf32>) -> tensor<1x1x4xf32> {
   %3 = tile.join %1, %2 : tensor<1x1x2xf32>, tensor<1x1x2xf32> -> tensor<1x1x4xf32>
   return %3 : tensor<1x1x4xf32>
 }
+
+// -----
+
+// The kernel that combines the rows of a batch repeats numbers for what follows,
+// although their rows need none of the batch.
+// CHECK-LABEL: tile.kernel @scaled_sum_kernel(
+// CHECK:         tile.reduce_rows
+// CHECK:         arith.mulf
+// CHECK-NOT:   tile.kernel
+// CHECK-LABEL: func @scaled_sum(
+func.func @scaled_sum(%x: tensor<3x5x32xf32>) -> tensor<1x5x32xf32> {
+  %cst = arith.constant 0.5 : f32
+  %0 = tile.broadcast %cst : f32 -> tensor<1x5x32xf32>
+  %1 = tile.reduce_rows add %x : tensor<3x5x32xf32> -> tensor<1x5x32xf32>
+  %2 = arith.mulf %1, %0 : tensor<1x5x32xf32>
+  return %2 : tensor<1x5x32xf32>
+}
