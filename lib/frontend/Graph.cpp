@@ -280,14 +280,20 @@ Error Graph::findCommonSizes(ArrayRef<Id> ids,
 
 const GraphValue *Graph::findLeader(ArrayRef<Id> ids, ArrayRef<int64_t> sizes) {
   const GraphValue *leader = nullptr;
+  // Columns of a free size are known by one that has them. A leading size that
+  // is free and 1 in this call is not repeated to one that is always 1.
+  auto countFree = [](const GraphValue &value) {
+    ArrayRef<int64_t> shape = value.getType().getShape();
+    int64_t ones = 0;
+    for (auto [size, fixed] : llvm::zip(value.sizes, shape.drop_back()))
+      ones += size == 1 && ShapedType::isDynamic(fixed);
+    return std::pair(ShapedType::isDynamic(shape.back()), ones);
+  };
   for (Id id : ids) {
     ArrayRef<int64_t> mine = values[id].sizes;
     if (mine.size() != sizes.size() || mine.drop_back() != sizes.drop_back())
       continue;
-    // Columns of a free size are known by one that has them.
-    if (ShapedType::isDynamic(values[id].getType().getShape().back()))
-      return &values[id];
-    if (!leader)
+    if (!leader || countFree(values[id]) > countFree(*leader))
       leader = &values[id];
   }
   return leader;

@@ -95,3 +95,26 @@ def test_a_transposed_weight_as_a_view(rows, columns):
         torch.testing.assert_close(
             bastile.compile(function)(x, w.T), function(x, w.T), rtol=1e-4, atol=1e-4
         )
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_fixed_beside_free_sizes(size):
+    """A product fixes the rows of its right factor, here also to 1; those of y are
+    free."""
+
+    def formula(x, y):
+        return (x @ x.mT) * y
+
+    check(
+        bastile.compile(formula), formula, torch.randn(size, SIZE), torch.randn(size, 1)
+    )
+
+
+def test_groups_of_a_piece():
+    """A piece of a row, repeated, has as many columns as the row."""
+
+    def repeat(x):
+        return x.chunk(4, -1)[3].repeat_interleave(4, -1)
+
+    function = bastile.compile(lambda x: F.repeat_interleave(F.split(x, 4)[3], 4))
+    check(function, repeat, torch.randn(5, SIZE))
