@@ -73,11 +73,21 @@ void TileEmitter::leaveColumnLoop(Value newColumn) {
 Value TileEmitter::mask(tile::ReduceOp reduce, Value tile) {
   // Elements of groups need no mask, as a group lies inside or outside of the
   // row as a whole.
-  const int64_t length = tiling.shape.rowLength;
+  const int64_t rowLength = tiling.shape.rowLength;
   if (reduce.isOfGroups() ||
-      (!tiling.isMisaligned() && length % tiling.schedule.getColumns() == 0))
+      (!tiling.isMisaligned() && rowLength % tiling.schedule.getColumns() == 0))
     return tile;
-  return maskBeyondRow(builder, reduce, tile, {column, length, misalignment});
+  // Statistics of groups have one column for each group.
+  const int64_t ofGroup = std::max<int64_t>(
+      rowLength /
+          cast<RankedTensorType>(reduce.getInput().getType()).getShape().back(),
+      1);
+  Value first = column;
+  if (ofGroup > 1)
+    first = arith::DivUIOp::create(builder, reduce.getLoc(), column,
+                                   constantIndex(ofGroup));
+  return maskBeyondRow(builder, reduce, tile,
+                       {first, rowLength / ofGroup, misalignment});
 }
 
 Value TileEmitter::emitRowMasked(Value value, tile::ReduceKind kind) {

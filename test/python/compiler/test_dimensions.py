@@ -118,3 +118,20 @@ def test_groups_of_a_piece():
 
     function = bastile.compile(lambda x: F.repeat_interleave(F.split(x, 4)[3], 4))
     check(function, repeat, torch.randn(5, SIZE))
+
+
+@pytest.mark.parametrize("groups", [16, 33, 257])
+def test_reduced_groups(groups):
+    """The sum of a row of groups, of which a condition leaves some, has one element
+    for each group: what a program has beyond the row is none of them."""
+
+    def function(x, y, c):
+        return F.row_sum(F.where(y >= c, 0, F.row_sum(x, groups)))
+
+    def expected(x, y, c):
+        pairs = x.reshape(*x.shape[:-1], groups, 2).sum(-1)
+        return torch.where(y >= c, 0, pairs).sum(-1, keepdim=True)
+
+    x, y = torch.randn(7, 2 * groups), torch.randn(7, groups)
+    function = bastile.compile(function)
+    torch.testing.assert_close(function(x, y, y[:, :1]), expected(x, y, y[:, :1]))
