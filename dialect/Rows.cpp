@@ -96,3 +96,27 @@ void bastile::replaceSizeSources(Block &block,
       source->set(chosen);
   }
 }
+
+void bastile::repeatFoldedNumbers(Operation *top) {
+  top->walk([](Operation *op) {
+    if (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)
+      return;
+    auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    auto like = llvm::find_if(op->getOperands(), isRowTensor);
+    SmallVector<OpFoldResult> folded;
+    if (!type || type.hasStaticShape() || like == op->operand_end() ||
+        failed(op->fold(folded)) || folded.size() != 1)
+      return;
+    auto splat = dyn_cast_if_present<SplatElementsAttr>(
+        dyn_cast<Attribute>(folded.front()));
+    if (!splat)
+      return;
+    OpBuilder builder(op);
+    Value number = arith::ConstantOp::create(
+        builder, op->getLoc(),
+        cast<TypedAttr>(splat.getSplatValue<Attribute>()));
+    op->replaceAllUsesWith(
+        tile::BroadcastOp::create(builder, op->getLoc(), type, number, *like));
+    op->erase();
+  });
+}

@@ -49,6 +49,12 @@ mlir::Value getSizeRoot(mlir::Value value);
 void replaceSizeSources(mlir::Block &block,
                         llvm::function_ref<mlir::Value(mlir::Value)> choose);
 
+/// Replaces each op below `top` that folds to one number for all elements, as a
+/// comparison of integers with themselves does, by that number, repeated like
+/// an operand. Folding itself leaves a constant, whose rows nothing tells where
+/// their number is unknown.
+void repeatFoldedNumbers(mlir::Operation *top);
+
 } // namespace bastile
 
 #endif // BASTILE_DIALECT_ROWS_H

@@ -6,6 +6,7 @@
 
 #include "passes/Passes.h"
 
+#include "dialect/Rows.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -114,6 +115,7 @@ struct DecomposePass : public bastile::impl::DecomposeBase<DecomposePass> {
         getOperation().walk(verifyAttributes).wasInterrupted())
       return signalPassFailure();
     isInvalid = false;
+    repeatFoldedNumbers(getOperation());
     if (failed(applyPatternsGreedily(getOperation(), patterns)) || isInvalid)
       signalPassFailure();
   }

@@ -500,6 +500,8 @@ struct DifferentiatePass
       op.replaceAllUsesWith(op.getInput());
       op.erase();
     });
+    // Values that are one by now may be compared with each other.
+    repeatFoldedNumbers(module);
   }
 
   LogicalResult differentiate(ModuleOp module) {

@@ -249,3 +249,18 @@ func.func @foreign_attribute(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = tile.rms_norm %x {llvm.note = "a note"} : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
+
+// -----
+
+// A comparison with itself is one number, repeated, not a constant whose rows
+// nothing tells.
+// CHECK-LABEL: func @compared_with_itself(
+// CHECK-SAME:      %[[I:[^:]*]]: tensor<?x8xi32>
+// CHECK:         tile.broadcast %{{.*}} like %[[I]] : i1, tensor<?x8xi32> -> tensor<?x8xi1>
+func.func @compared_with_itself(%i: tensor<?x8xi32>, %x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %0 = arith.cmpi eq, %i, %i : tensor<?x8xi32>
+  %1 = tile.broadcast %zero like %0 : f32, tensor<?x8xi1> -> tensor<?x8xf32>
+  %2 = arith.select %0, %1, %x : tensor<?x8xi1>, tensor<?x8xf32>
+  return %2 : tensor<?x8xf32>
+}

@@ -96,3 +96,14 @@ def test_ties_in_rows(name):
         lambda x: getattr(x, name)(-1, keepdim=True) + x,
         [x],
     )
+
+
+def test_integers_compared_with_themselves():
+    """What is true or false everywhere has the shape that the comparison had."""
+    i, x = torch.arange(10, dtype=torch.int32).reshape(2, 5, 1), torch.ones(1, 1, 1)
+    less = bastile.compile(lambda i, x: F.where(i < i, 0, x))
+    assert torch.equal(less(i, x), torch.ones(2, 5, 1))
+    both = bastile.compile(lambda i, x: (F.where(i == i, 2.5, x), i ^ i))
+    equal, difference = both(i, x)
+    assert torch.equal(equal, torch.full((2, 5, 1), 2.5))
+    assert torch.equal(difference, torch.zeros_like(i))
