@@ -489,12 +489,16 @@ static void giveFactorsSizes(func::FuncOp func) {
   }
 }
 
-/// Lets a group that combines all rows of several leading dimensions take its
-/// sizes from inputs whose rows have a known length. A kernel with a tensor
-/// whose columns have an unknown number, as the scores of queries and keys do,
-/// is over these columns, and combines rows along one dimension at most.
+/// Lets a group that combines all rows of several leading dimensions, or has
+/// groups of columns, take its sizes from inputs whose rows have a known
+/// length. A kernel with a tensor whose columns have an unknown number, as the
+/// scores of queries and keys do, is over these columns, and can do neither.
 static void chooseSizeSources(Group &group, const ValueDimensions &dimensions) {
-  if (group.partials.empty())
+  const bool needsRows = llvm::any_of(group.ops, [](Operation *op) {
+    return !mayFollowDot(op) && !isRowReduction(op) && !isa<tile::IotaOp>(op);
+  });
+  if ((group.partials.empty() && !needsRows) ||
+      llvm::any_of(group.ops, llvm::IsaPred<tile::DotOp>))
     return;
   auto isOfAnyLength = [](RankedTensorType type) {
     return type && ShapedType::isDynamic(type.getShape().back());
@@ -505,7 +509,7 @@ static void chooseSizeSources(Group &group, const ValueDimensions &dimensions) {
       return group.ops.contains(use.getOwner()) &&
              getSizeOperand(use.getOwner()) != &use;
     });
-    if (isRead || type.getRank() < 3 || !isOfAnyLength(type))
+    if (isRead || (type.getRank() < 3 && !needsRows) || !isOfAnyLength(type))
       continue;
     const auto *source = llvm::find_if(group.inputs, [&](Value input) {
       auto own = cast<RankedTensorType>(input.getType());

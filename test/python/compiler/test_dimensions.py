@@ -135,3 +135,17 @@ def test_reduced_groups(groups):
     x, y = torch.randn(7, 2 * groups), torch.randn(7, groups)
     function = bastile.compile(function)
     torch.testing.assert_close(function(x, y, y[:, :1]), expected(x, y, y[:, :1]))
+
+
+def test_groups_beside_a_product():
+    """The gradient of x has groups of its columns, and the rows of a product."""
+
+    def formula(maxima):
+        return lambda x, y: (x @ y.mT) * maxima(x)
+
+    def expected(x):
+        return x.reshape(*x.shape[:-1], 2, -1).amax(-1).sum(-1, keepdim=True)
+
+    x, y = torch.randn(3, 5, SIZE), torch.randn(3, 5, SIZE)
+    function = bastile.compile(formula(lambda x: F.row_sum(F.row_max(x, 2))))
+    check(function, formula(expected), x, y)
