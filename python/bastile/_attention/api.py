@@ -7,6 +7,9 @@ from bastile._attention import heads as heads_of
 from bastile._formulas.attention import attention
 from bastile._losses import checks
 
+#: No sequence is as long: a window of this many keys, or more, is none.
+_ALL_KEYS = 2**30
+
 
 def attend(
     query,
@@ -48,9 +51,10 @@ def attend(
         heads.of_heads("alibi_slopes", alibi_slopes),
         take_seed(call, dropout, seed, query.device),
     )
+    # Where there are no keys, a causal mask says of each row that it sees nothing.
     numbers = (
         query.shape[-1] ** -0.5 if scale is None else float(scale),
-        float(bool(causal)),
+        float(bool(causal or heads.keys == 0)),
         left,
         right,
         float(softcap),
@@ -84,7 +88,8 @@ def take_window(call, window):
             f"{call}: 'window' must be a pair of numbers of keys, before and behind, or "
             f"None for all of them, but is {window!r}"
         )
-    return left, right
+    # Positions are int32, of which sums with more would wrap around.
+    return tuple(-1.0 if size >= _ALL_KEYS else size for size in (left, right))
 
 
 def take_offset(heads, offset, device):

@@ -30,7 +30,8 @@ class Heads(NamedTuple):
 
     def join(self, result):
         """What belongs to each query, [B, H, Q, ...], of the five dimensions."""
-        return result.reshape(self.batch, -1, self.queries, result.shape[-1])
+        heads = self.key_heads * self.group
+        return result.reshape(self.batch, heads, self.queries, result.shape[-1])
 
     def of_heads(self, name, values):
         """One number for each of the queries' heads."""

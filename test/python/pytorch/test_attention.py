@@ -62,7 +62,9 @@ def test_causal(lengths):
 
 @pytest.mark.long(every=5)
 @pytest.mark.parametrize("lengths", LENGTHS)
-@pytest.mark.parametrize("window", [(3, 1), (None, 2), (0, None)])
+@pytest.mark.parametrize(
+    "window", [(3, 1), (None, 2), (0, None), (2**31 - 1, 2**31 - 1), (2, 2**40)]
+)
 def test_windows(lengths, window):
     position, place = places(*lengths)
     left, right = window
@@ -346,6 +348,22 @@ def test_one_kernel(named):
 def test_one_key():
     mask = torch.tensor([[True], [False]])
     check_case(5, 1, {"key_mask": mask}, {"seen": mask[:, None, None]})
+
+
+@pytest.mark.parametrize(
+    "batch, queries, keys", [(2, 0, 9), (0, 7, 9), (2, 5, 0), (2, 0, 0)]
+)
+@pytest.mark.parametrize("name", ["nothing", "sinks"])
+def test_nothing_to_attend(batch, queries, keys, name):
+    heads = make_heads(queries, keys, batch=batch, sizes=(16, 24))
+    sinks = torch.full((6,), -torch.inf, dtype=torch.float64)
+    named = {"sinks": sinks} if name == "sinks" else {}
+    result, lse = ops.attention(*heads, return_lse=True, **named)
+    assert result.shape == (batch, 6, queries, 24) and lse.shape == result.shape[:3]
+    if keys == 0:
+        assert not result.any() and (lse == LOWEST).all()
+    gradients = torch.autograd.grad(result.sum() + lse.sum(), heads)
+    assert all(x.isfinite().all() for x in gradients)
 
 
 def test_examples_of_the_guide():
