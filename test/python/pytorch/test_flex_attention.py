@@ -41,7 +41,7 @@ def written(query, key, value, score_mod, mask_mod):
     repeats = query.shape[1] // key.shape[1]
     scores = query @ key.repeat_interleave(repeats, 1).mT * query.shape[-1] ** -0.5
     changed = score_mod(scores, *indices()) if score_mod else scores
-    seen = mask_mod(*indices()) if mask_mod else None
+    seen = mask_mod(*indices()).bool() if mask_mod else None
     return attend(query, key, value, bias=changed - scores, seen=seen)
 
 
@@ -78,6 +78,18 @@ def several(score, b, h, q, kv):
 
 def parity(score, b, h, q, kv):
     return torch.where((q % 2 == kv % 2) ^ (h < 3), score, score - (q - kv).abs())
+
+
+def by_temperature(score, b, h, q, kv):
+    score = score * TEMPERATURE + (1 - TEMPERATURE) * 0.1
+    return score / (2**TEMPERATURE + 1) - 2.0 ** (-(h + 1)) * (q - kv).abs()
+
+
+def of_conditions(score, b, h, q, kv):
+    ahead, even = q >= kv, kv % 2 == 0
+    score = score + (ahead + even) * 0.5 - ~(ahead * even) * 0.25
+    score = torch.where(ahead + even == 1, score, score.relu())
+    return torch.where(even, score, torch.full_like(score, -0.5))
 
 
 def causal(b, h, q, kv):
@@ -125,7 +137,9 @@ def either_documents(b, h, q, kv):
         (soft_cap, []),
         (relative, [BIAS]),
         (several, [PER_QUERY, PER_KEY, TEMPERATURE]),
+        (by_temperature, [TEMPERATURE]),
         (parity, []),
+        (of_conditions, []),
         (lambda score, *_: score.clamp(min=-0.5, max=0.5).float() * score, []),
         (lambda score, b, h, q, kv: (score > 0) & (h > 1), []),
         # These make nothing of the score.
@@ -135,7 +149,7 @@ def either_documents(b, h, q, kv):
     ],
 )
 def test_functions_of_scores(score_mod, captured):
-    if captured or score_mod in (soft_cap, parity):
+    if captured or score_mod in (soft_cap, parity, of_conditions):
         check(score_mod, causal, captured)
         return
     heads = [x.detach() for x in make_heads(QUERIES, KEYS)]
@@ -161,6 +175,13 @@ def test_functions_of_scores(score_mod, captured):
         pytorch.or_masks(pytorch.and_masks(causal, padding), prefix),
         lambda b, h, q, kv: torch.logical_not(torch.where(h % 2 == 0, q >= kv, b > 0)),
         lambda b, h, q, kv: q // 3 == torch.div(kv, 3, rounding_mode="floor"),
+        # What is true of integers is not what their bits have in common.
+        lambda b, h, q, kv: torch.logical_and(q % 3, kv % 4),
+        lambda b, h, q, kv: torch.logical_xor(q % 3, kv % 4),
+        lambda b, h, q, kv: torch.logical_not((q + kv) % 3),
+        lambda b, h, q, kv: ((q & kv) == 0) | (kv % 2) & (q >= kv),
+        lambda b, h, q, kv: ((q >> 1) + (kv << 1) + (1 << b)) % 3 != 0,
+        lambda b, h, q, kv: ~torch.ones_like(q >= kv) | (q >= kv),
         pytorch.and_masks(),
         pytorch.or_masks(),
     ],
@@ -235,6 +256,11 @@ def test_captured_tensors_do_not_live_on():
         (lambda s, b, h, q, kv: s + BIAS[b, h, q], "4 dimensions by 3 places"),
         (lambda s, b, h, q, kv: s * float(q), "a number of Python by float"),
         (lambda s, *_: s + torch.ones(()), "neither closes over nor finds"),
+        # These would stay as they are for other tensors.
+        (lambda s, *_: s * DOCUMENTS.max().item(), "a number of Python .* by 'item'"),
+        (lambda s, *_: s * DOCUMENTS.shape[0], "a number of Python .* by 'shape'"),
+        (lambda s, *_: s if DOCUMENTS[0] > 1 else -s, "a number of .* by '__bool__'"),
+        (lambda s, *_: torch.stack([s, s]), "a call of 'stack' with a list"),
     ],
 )
 def test_what_cannot_be_followed(score_mod, message):

@@ -20,14 +20,42 @@ def _number(x):
     return x.to("int32") if isinstance(x, Symbol) else int(x)
 
 
+def _truth(x):
+    """Whether a number is not 0; conditions themselves."""
+    if _is_condition(x):
+        return x
+    return x != 0 if isinstance(x, Symbol) else bool(x)
+
+
 def _of_numbers(function):
     return lambda *operands: function(*map(_number, operands))
+
+
+def _of_truths(function):
+    return lambda *operands: function(*map(_truth, operands))
+
+
+def _of_each(of_conditions, of_numbers):
+    """A function of two operands that makes a condition where both are conditions."""
+
+    def call(x, y):
+        if _is_condition(x) and _is_condition(y):
+            return of_conditions(x, y)
+        return of_numbers(_number(x), _number(y))
+
+    return call
+
+
+def _swapped(function):
+    return lambda x, y: function(y, x)
 
 
 def _unary(function):
     """A function of floats."""
 
-    def call(x):
+    def call(x, *, inplace=False):
+        if inplace:
+            raise ValueError("inplace=True")
         x = _number(x)
         return function(x.to("float32") if x.dtype.startswith("int") else x)
 
@@ -80,7 +108,16 @@ def _divide(x, y, *, rounding_mode=None):
     return divide(_number(x), _number(y))
 
 
+def _pow(x, y):
+    is_float = isinstance(x, float) or (isinstance(x, Symbol) and "float" in x.dtype)
+    if is_float and isinstance(y, Symbol) and y.dtype.startswith("int"):
+        y = y.to("float32")
+    return x**y
+
+
 def _to(x, dtype=None, *, device=None, copy=False, non_blocking=False):
+    if isinstance(dtype, Symbol):
+        dtype = getattr(torch, dtype.dtype)
     if not isinstance(dtype, torch.dtype):
         return x
     if dtype == torch.bool:
@@ -102,9 +139,19 @@ def _constant(number):
     def make(x, size=(), *, dtype=None, device=None):
         if tuple(size):
             raise ValueError(f"a shape {tuple(size)}")
-        return bool(number) if dtype == torch.bool else number
+        return _full_like(x, number, dtype=dtype)
 
     return make
+
+
+def _full_like(x, number, *, dtype=None, device=None):
+    if dtype is None and isinstance(x, Symbol):
+        dtype = getattr(torch, x.dtype)
+    if dtype is None or isinstance(number, Symbol):
+        return number
+    if dtype == torch.bool:
+        return bool(number)
+    return float(number) if dtype.is_floating_point else int(number)
 
 
 def _clamp(x, min=None, max=None):
@@ -124,28 +171,37 @@ _UNARY = (
     "sigmoid silu sin softplus sqrt tanh"
 ).split()
 _ARITHMETIC = {
-    "add": operator.add,
     "eq": _equal,
     "floor_divide": operator.floordiv,
     "ge": operator.ge,
     "gt": operator.gt,
     "le": operator.le,
     "lt": operator.lt,
-    "maximum": functions.maximum,
-    "minimum": functions.minimum,
-    "mul": operator.mul,
+    "lshift": operator.lshift,
     "neg": operator.neg,
-    "pow": operator.pow,
+    "pow": _pow,
     "remainder": operator.mod,
+    "rshift": operator.rshift,
     "square": functions.square,
     "sub": operator.sub,
 }
+#: Of two conditions, these make a condition.
+_OF_EACH = {
+    "add": _of_each(_either, operator.add),
+    "bitwise_and": _of_each(_both, operator.and_),
+    "bitwise_or": _of_each(_either, operator.or_),
+    "bitwise_xor": _of_each(_different, operator.xor),
+    "maximum": _of_each(_either, functions.maximum),
+    "minimum": _of_each(_both, functions.minimum),
+    "mul": _of_each(_both, operator.mul),
+}
 _CHOICES = {
+    "bitwise_not": _not,
     "clamp": _clamp,
-    "logical_and": _both,
-    "logical_not": _not,
-    "logical_or": _either,
-    "logical_xor": _different,
+    "logical_and": _of_truths(_both),
+    "logical_not": _of_truths(_not),
+    "logical_or": _of_truths(_either),
+    "logical_xor": _of_truths(_different),
     "masked_fill": _filled,
     "ne": lambda x, y: _not(_equal(x, y)),
     "where": _where,
@@ -162,17 +218,15 @@ _CASTS = {
 #: Other names of the same.
 _ALIASES = {
     "absolute": "abs",
-    "and": "logical_and",
-    "bitwise_and": "logical_and",
-    "bitwise_not": "logical_not",
-    "bitwise_or": "logical_or",
-    "bitwise_xor": "logical_xor",
+    "and": "bitwise_and",
+    "bitwise_left_shift": "lshift",
+    "bitwise_right_shift": "rshift",
     "clip": "clamp",
     "div": "divide",
     "floordiv": "floor_divide",
     "greater": "gt",
     "greater_equal": "ge",
-    "invert": "logical_not",
+    "invert": "bitwise_not",
     "less": "lt",
     "less_equal": "le",
     "max": "maximum",
@@ -181,18 +235,19 @@ _ALIASES = {
     "multiply": "mul",
     "negative": "neg",
     "not_equal": "ne",
-    "or": "logical_or",
+    "or": "bitwise_or",
     "subtract": "sub",
     "true_divide": "divide",
     "truediv": "divide",
     "type": "to",
-    "xor": "logical_xor",
+    "type_as": "to",
+    "xor": "bitwise_xor",
 }
 
 CALLS = {name: _unary(getattr(functions, name)) for name in _UNARY}
 CALLS |= {name: _of_numbers(function) for name, function in _ARITHMETIC.items()}
-CALLS |= _CHOICES
-CALLS |= {"abs": _int_abs, "divide": _divide}
+CALLS |= _OF_EACH | _CHOICES
+CALLS |= {"abs": _int_abs, "divide": _divide, "full_like": _full_like}
 #: What messages offer.
 NAMES = tuple(sorted(CALLS))
 CALLS |= {name: _cast(dtype) for name, dtype in _CASTS.items()}
@@ -200,3 +255,6 @@ CALLS |= {"new_ones": _constant(1), "new_zeros": _constant(0), "to": _to}
 CALLS |= {"ones_like": _constant(1), "zeros_like": _constant(0), "pos": _same}
 CALLS |= {"clone": _same, "contiguous": _same, "detach": functions.stop_gradient}
 CALLS |= {alias: CALLS[name] for alias, name in _ALIASES.items()}
+#: Operators of a number of Python and a captured tensor.
+_SWAPPED = "div floordiv lshift mod pow rshift sub truediv".split()
+CALLS |= {f"r{name}": _swapped(CALLS[name]) for name in _SWAPPED}

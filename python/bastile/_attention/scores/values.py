@@ -51,7 +51,10 @@ class Value:
 
     @classmethod
     def __torch_function__(cls, function, types, operands=(), named=None):
-        trace = next(x._trace for x in operands if isinstance(x, Value))
+        traces = (x._trace for x in operands if isinstance(x, Value))
+        trace = next(traces, None)
+        if trace is None:
+            raise Refused(f"a call of '{function.__name__}' with a list of tensors")
         return trace.call(function.__name__, operands, named or {})
 
     def __getattr__(self, name):
@@ -136,7 +139,8 @@ def _define_operators():
 
         setattr(Value, name, operate)
 
-    for name in ("mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
+    binary = "mul truediv floordiv mod pow and or xor lshift rshift"
+    for name in binary.split():
         define(f"__{name}__", name)
         define(f"__r{name}__", name, swaps=True)
     for name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "abs", "pos"):
@@ -173,7 +177,14 @@ class Trace(TorchFunctionMode):
             return self.read(*operands)
         if any(isinstance(x, Value) or self._is_number(x) for x in operands):
             return self.call(name, operands, named or {})
-        return function(*operands, **(named or {}))
+        result = function(*operands, **(named or {}))
+        if not _is_of_tensors(result) and name not in _KNOWN:
+            # As part of the code, it would stay as it is for other tensors.
+            raise Refused(
+                f"a number of Python from the elements or the shape of a tensor, by "
+                f"'{_attribute_of(function)}'; compute it outside of the function"
+            )
+        return result
 
     def _is_number(self, x):
         """Whether ``x`` is a captured tensor of one number."""
@@ -254,6 +265,11 @@ class Trace(TorchFunctionMode):
 
     def read(self, tensor, index):
         """The numbers of a captured tensor at some places."""
+        # The mode follows what operators ask of tensors, too.
+        with torch._C.DisableTorchFunction():
+            return self._read(tensor, index)
+
+    def _read(self, tensor, index):
         items = index if isinstance(index, tuple) else (index,)
         places = []
         for item in items:
@@ -282,6 +298,24 @@ class Trace(TorchFunctionMode):
         if tensor.dtype == torch.bool:
             return Value(self, symbol != 0)
         return Value(self, symbol, read=None if tensor.is_floating_point() else read)
+
+
+#: What is known of captured tensors wherever code is shared.
+_KNOWN = ("dim", "is_floating_point")
+
+
+def _is_of_tensors(result):
+    if isinstance(result, (tuple, list)):
+        return any(isinstance(x, torch.Tensor) for x in result)
+    known = torch.Tensor, torch.dtype, torch.device, type(None)
+    return isinstance(result, known)
+
+
+def _attribute_of(function):
+    """The name of a function, or of the attribute that it gets."""
+    if function.__name__ == "__get__":
+        return function.__self__.__name__
+    return function.__name__
 
 
 def _has_values(index):
