@@ -11,6 +11,7 @@ from bastile._attention.scores import operators
 from bastile._attention.scores.values import AXES
 from bastile._losses import checks
 from torch import Tensor
+from torch.nn.attention.flex_attention import noop_mask
 
 _NAME = "flex_attention"
 
@@ -39,11 +40,13 @@ def flex_attention(
 
     ``score_mod(score, b, h, q_idx, kv_idx)`` says what becomes of each score, and
     ``mask_mod(b, h, q_idx, kv_idx)`` which scores count; it may be given as
-    ``block_mask``, which a kernel reads nothing else of. The functions are run once and
+    ``block_mask``, of which nothing else is read: not the blocks that
+    ``BlockMask.from_kv_blocks`` was given, as in PyTorch without torch.compile. The functions are run once and
     become a part of the kernel; they compute with PyTorch's functions of one number, and
     with captured tensors indexed by b, h, q_idx and kv_idx, or of one number. Captured
     tensors may change from call to call, and have gradients; captured numbers of Python
-    are part of the code. ``TypeError`` names what a function does that no kernel can.
+    are part of the code. Indices are int32, so that products beyond it wrap around.
+    ``TypeError`` names what a function does that no kernel can.
 
     ``kernel_options`` have no effect. ``return_aux`` may ask for the log-sum-exp alone.
     ``softcap``, ``sinks``, ``dropout`` and ``seed`` are those of
@@ -64,6 +67,9 @@ def flex_attention(
             f"{_NAME}: {query.shape[1]} heads of queries and {key.shape[1]} of keys need "
             "enable_gqa=True"
         )
+    if mask_mod is None and key.dim() == 4 and key.shape[2] == 0:
+        # Without keys, a row sees nothing, as under a mask.
+        mask_mod = noop_mask
     result = attend_by(
         operators.Functions(_NAME, score_mod, mask_mod),
         query,

@@ -4,6 +4,7 @@
 in PyTorch: results, log-sum-exps and gradients, of captured tensors, too."""
 
 import gc
+import types
 import weakref
 
 import bastile
@@ -235,6 +236,48 @@ def test_functions_that_are_made_anew_compile_nothing():
     assert not torch.equal(other, results[0])
 
 
+class Near:
+    """A mask with a state."""
+
+    def __init__(self):
+        self.width, self.tokens = 2, DOCUMENTS
+
+    def __call__(self, b, h, q, kv):
+        return (q - kv).abs() < self.width
+
+    def within(self, b, h, q, kv):
+        return self(b, h, q, kv) & (self.tokens[q] == self.tokens[kv])
+
+
+def make_keyword(width):
+    def mask(b, h, q, kv, *, width=width):
+        return (q - kv).abs() < width
+
+    return mask
+
+
+def test_what_functions_capture_may_change():
+    """Attributes, elements of dictionaries and defaults by keyword are numbers of the
+    code like any others."""
+    heads = [x.detach() for x in make_heads(QUERIES, KEYS)]
+    near, settings = Near(), {"width": 2}
+    space = types.SimpleNamespace(width=2)
+
+    def by_dictionary(b, h, q, kv):
+        return (q - kv).abs() < settings["width"]
+
+    def by_attribute(b, h, q, kv):
+        return (q - kv).abs() < space.width
+
+    for width in (2, 4):
+        near.width = space.width = settings["width"] = width
+        expected = make_keyword(width)
+        for mask in (near, by_dictionary, by_attribute, expected, near.within):
+            found = flex_attention(*heads, mask_mod=mask, enable_gqa=True)
+            wanted = written(*heads, None, mask)[0]
+            torch.testing.assert_close(found, wanted)
+
+
 def test_captured_tensors_do_not_live_on():
     heads = [x.detach() for x in make_heads(KEYS, KEYS)]
     tokens = DOCUMENTS.clone()
@@ -278,6 +321,29 @@ def test_captured_tensors_that_are_too_short():
     heads = make_heads(QUERIES, KEYS)
     with pytest.raises(ValueError, match=r"shape \[9\] is indexed from 2 to 10"):
         flex_attention(*heads, mask_mod=mask, enable_gqa=True)
+
+
+def test_no_keys():
+    query, key, value = make_heads(5, 0)
+    for score_mod in (None, soft_cap):
+        result = flex_attention(query, key, value, score_mod, enable_gqa=True)
+        assert result.shape == query.shape and not result.any()
+
+
+def test_captured_numbers_that_change_compiled():
+    """Of functions that are arguments, and of objects."""
+    heads = [x.detach() for x in make_heads(KEYS, KEYS)]
+    near = Near()
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def step(mask):
+        return flex_attention(*heads, mask_mod=mask, enable_gqa=True)
+
+    for width in (2, 3, 5):
+        near.width = width
+        for mask in (make_mask(DOCUMENTS, width), near):
+            expected = flex_attention(*heads, mask_mod=mask, enable_gqa=True)
+            assert torch.equal(step(mask), expected)
 
 
 @pytest.mark.long(every=2)

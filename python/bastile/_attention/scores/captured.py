@@ -13,7 +13,8 @@ import torch
 
 
 class Captured:
-    """The tensors that functions find in their closures, defaults and global names."""
+    """The tensors that functions find in their closures, defaults and global names, and
+    in attributes and elements of what they find there."""
 
     def __init__(self) -> None:
         self.tensors: list[torch.Tensor] = []
@@ -21,23 +22,36 @@ class Captured:
         self.named: list[Any] = []
         self._numbers = {}
         self._running = {}
+        self._asked = set()
 
-    def key_of(self, value) -> Any:
-        """A key of ``value``, with a number in the place of each tensor."""
+    def key_of(self, value, names=()) -> Any:
+        """A key of ``value``, with a number in the place of each tensor. ``names`` are
+        the attributes that functions may ask it for."""
         if isinstance(value, torch.Tensor):
             return "tensor", self.number_of(value), value.dim(), value.dtype
         if value is None or isinstance(value, (bool, int, float, str)):
+            if torch.compiler.is_dynamo_compiling():
+                # torch.compile takes what is hashed for a constant, and would make a
+                # symbol of a number that changes.
+                return type(value), hash(value)
             # 1, 1.0 and True are equal, and so are 0.0 and -0.0.
             return type(value), repr(value)
         if isinstance(value, types.FunctionType):
-            return self._key_of_function(value)
+            return self._key_of_function(value, names)
+        if isinstance(value, types.MethodType):
+            return (
+                "method",
+                self.key_of(value.__func__),
+                self._key_of_object(value.__self__, _names_of(value.__func__)),
+            )
         if isinstance(value, functools.partial):
             parts = value.func, value.args, tuple(sorted(value.keywords.items()))
             return "partial", *map(self.key_of, parts)
         if isinstance(value, (tuple, list)):
-            return type(value), *map(self.key_of, value)
-        self.named.append(value)
-        return "object", id(value)
+            return type(value), *(self.key_of(x, names) for x in value)
+        if isinstance(value, dict):
+            return "dict", *(self.key_of(x, names) for x in value.items())
+        return self._key_of_object(value, names)
 
     def number_of(self, tensor) -> int:
         number = self._numbers.setdefault(id(tensor), len(self.tensors))
@@ -49,22 +63,77 @@ class Captured:
         """The number of ``tensor``; None if no function captures it."""
         return self._numbers.get(id(tensor))
 
-    def _key_of_function(self, function):
+    def _key_of_function(self, function, names):
         if function in self._running:
-            return "again", self._running[function]
+            return "again", self._running[function], _numbers_of(function, names)
         self._running[function] = len(self._running)
-        parts = [function.__defaults__]
+        parts = [function.__defaults__, function.__kwdefaults__]
         parts += [cell.cell_contents for cell in function.__closure__ or ()]
         parts += _globals_of(function)
-        return "function", function.__code__, *map(self.key_of, parts)
+        asked = _names_of(function)
+        return (
+            "function",
+            function.__code__,
+            _numbers_of(function, names),
+            *(self.key_of(part, asked) for part in parts),
+        )
+
+    def _key_of_object(self, value, names):
+        """A key of an object by its identity, and of its attributes, which may change."""
+        self.named.append(value)
+        key = "object", id(value)
+        if isinstance(value, _NAMED):
+            return *key, _numbers_of(value, names)
+        if hasattr(value, "tobytes"):
+            # An array of NumPy, or a number.
+            return "array", str(value.dtype), value.shape, value.tobytes()
+        function = _function_of(value)
+        if function is not None:
+            key = *key, self.key_of(function)
+            names = (*names, *_names_of(function))
+        for name in names:
+            if (id(value), name) in self._asked or not hasattr(value, name):
+                continue
+            self._asked.add((id(value), name))
+            key = *key, name, self.key_of(getattr(value, name), names)
+        return key
+
+
+#: Attributes of these have no tensors, and are mostly other functions.
+_NAMED = types.ModuleType, types.BuiltinFunctionType, type
+
+
+def _function_of(value):
+    """The function that runs where an object is called; None if it is not its own."""
+    called = type(value).forward if isinstance(value, torch.nn.Module) else None
+    if called is None and callable(value):
+        called = type(value).__call__
+    return called if isinstance(called, types.FunctionType) else None
+
+
+def _names_of(function):
+    """The global names and those of attributes that a function's code has."""
+    names, codes = {}, [function.__code__]
+    for code in codes:
+        names.update(dict.fromkeys(code.co_names))
+        codes += [x for x in code.co_consts if isinstance(x, types.CodeType)]
+    return tuple(names)
 
 
 def _globals_of(function):
     """The values of the global names that a function may use, those of attributes among
     them."""
-    names, codes = {}, [function.__code__]
-    for code in codes:
-        names.update(dict.fromkeys(code.co_names))
-        codes += [x for x in code.co_consts if isinstance(x, types.CodeType)]
     found = function.__globals__
-    return [found[name] for name in names if name in found]
+    return [found[name] for name in _names_of(function) if name in found]
+
+
+def _numbers_of(value, names):
+    """Attributes of a module, a class or a function that are numbers of Python."""
+    if torch.compiler.is_dynamo_compiling() or not hasattr(value, "__dict__"):
+        return ()
+    found = vars(value)
+    return tuple(
+        (name, type(found[name]), repr(found[name]))
+        for name in names
+        if isinstance(found.get(name), (bool, int, float, str))
+    )
