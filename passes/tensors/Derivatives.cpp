@@ -207,6 +207,15 @@ LogicalResult Rule::applyBroadcast(tile::BroadcastOp broadcast) {
         "repeats a number along a row vector, and a gradient "
         "with respect to it, the sum of a vector, is not "
         "supported; repeat it over rows");
+  const bool sumsRows =
+      source.getRank() != result.getRank() || broadcast.repeatsRows();
+  if (sumsRows && source.getRank() > 1 &&
+      ShapedType::isDynamic(source.getShape().back()))
+    return op->emitOpError(
+        "repeats rows whose length only a call knows, and a gradient with "
+        "respect to them, a sum of rows, is not supported; multiply a column "
+        "of ones by the row, whose gradient is a product, or give the rows a "
+        "known length");
   Expr sum = g;
   if (source.getShape().back() != result.getShape().back())
     sum = rowSum(sum, source.getShape().back());

@@ -52,6 +52,18 @@ func.func @number_along_a_vector(%s: tensor<1xf32> {tile.name = "x"}) -> tensor<
 
 // -----
 
+func.func @row_of_any_length(%x: tensor<1x8xf32> {tile.name = "x"}, %y: tensor<?x8xf32>, %z: tensor<4x8xf32>)
+    -> tensor<4x?xf32> {
+  %0 = tile.dot %x, %y contract [1, 1] : tensor<1x8xf32>, tensor<?x8xf32> -> tensor<1x?xf32>
+  %1 = tile.dot %z, %y contract [1, 1] : tensor<4x8xf32>, tensor<?x8xf32> -> tensor<4x?xf32>
+  // expected-error @below {{'tile.broadcast' op repeats rows whose length only a call knows, and a gradient with respect to them, a sum of rows, is not supported; multiply a column of ones by the row, whose gradient is a product, or give the rows a known length}}
+  %2 = tile.broadcast %0 like %1 : tensor<1x?xf32>, tensor<4x?xf32> -> tensor<4x?xf32>
+  %3 = arith.addf %1, %2 : tensor<4x?xf32>
+  return %3 : tensor<4x?xf32>
+}
+
+// -----
+
 func.func @number(%x: tensor<?x8xf32> {tile.name = "x"},
                   // expected-error @below {{argument 1 of type 'f32' must be a row tensor or row vector of f8E4M3FN, f8E5M2, f16, bf16, f32, f64, i8, i32 or i64 with a row length from 1 to 2147483648, which is static in a vector; pass one number as 'tensor<1xf32>'}}
                   %s: f32) -> tensor<?x8xf32> {
