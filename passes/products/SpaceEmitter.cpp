@@ -142,7 +142,8 @@ Value SpaceEmitter::emitLoad(BlockArgument argument, bool ofFactor) {
   return tile::LoadOp::create(
       builder, getTileType(operands.getAll()[operand].type, ofFactor),
       getMemory(operand), getIndices(operand), /*misalignment=*/Value(),
-      /*alignment=*/IntegerAttr(), isInvariant ? builder.getUnitAttr() : nullptr,
+      /*alignment=*/IntegerAttr(),
+      isInvariant ? builder.getUnitAttr() : nullptr,
       /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr,
       /*band=*/nullptr, isTransposed ? builder.getUnitAttr() : nullptr);
 }

@@ -126,8 +126,7 @@ Value TileEmitter::createLoad(BlockArgument argument, int64_t piece,
                                  : getFirstColumn(tileType.getDimSize(1))};
   if (isRowTensor(argument))
     indices.insert(indices.begin(), row);
-  const bool isInvariant =
-      program.isArgReadOnly(program.getNumSizes() + index);
+  const bool isInvariant = program.isArgReadOnly(program.getNumSizes() + index);
   auto load = tile::LoadOp::create(
       builder, argument.getLoc(), tileType, getMemory(index), indices,
       tiling.isMisaligned(argument, pieces) ? misalignment : Value(),
