@@ -60,6 +60,7 @@ private:
     mlir::Value group, vectorOfGroup;
   };
   llvm::SmallVector<mlir::Value> runOnGroups(mlir::ValueRange pieces);
+  llvm::SmallVector<mlir::Value> keepFirstOfGroups(mlir::ValueRange pieces);
   llvm::SmallVector<mlir::Value> runOnChunks(mlir::ValueRange pieces);
   GroupPlace getGroupPlace(int64_t repeat);
   mlir::Value reduceInChunk(mlir::Value value, const GroupPlace &place);

@@ -84,6 +84,21 @@ Value ColumnReductions::fold(tile::ReduceOp reduce, Value tile) {
   RankedTensorType type = getPartialType(reduce);
   if (type == tile.getType())
     return tile;
+  // Several threads hold what is computed of a group of columns: the threads
+  // add up the tile together, and one of them takes the sum.
+  if (reduce.getKind() == tile::ReduceKind::Add &&
+      tiling.space.getGroup(reduce.getInput()) > 1) {
+    Location loc = reduce.getLoc();
+    if (cast<RankedTensorType>(tile.getType()).getDimSize(1) != 1)
+      tile = tile::ReduceOp::create(builder, loc, tiling.getTileType(reduce),
+                                    reduce.getKind(), tile);
+    Value spread =
+        tile::BroadcastOp::create(builder, loc, type, tile, /*like=*/Value());
+    return tile::MaskOp::create(
+        builder, loc, spread, arith::ConstantIndexOp::create(builder, loc, 0),
+        /*misalignment=*/Value(), builder.getI64IntegerAttr(1),
+        tile::ReduceOp::getNeutral(reduce.getKind(), type.getElementType()));
+  }
   return tile::FoldOp::create(builder, reduce.getLoc(), type, reduce.getKind(),
                               tile);
 }
