@@ -1,4 +1,4 @@
-//===- LoopTiles.cpp - Tiles of values, inside and outside of a loop ------===//
+//===- LoopTiles.cpp - Tiles inside and outside of a loop -----------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

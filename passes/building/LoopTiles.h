@@ -1,4 +1,4 @@
-//===- LoopTiles.h - Tiles of values, inside and outside of a loop *- C++ -*-=//
+//===- LoopTiles.h - Tiles inside and outside of a loop ---------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

@@ -48,11 +48,31 @@ SmallVector<Value> Reducer::runOnGroups(ValueRange pieces) {
   return values;
 }
 
+/// Every vector of a group has what was computed of the group in its piece. All
+/// but the group's first become 0, so that a sum takes each group once.
+SmallVector<Value> Reducer::keepFirstOfGroups(ValueRange pieces) {
+  const int64_t vectors = layout.getGroup() / layout.getVector();
+  const int64_t columns = layout.getColumnRepeats(input.getShape());
+  Value column = getThreadPosition(rewriter, loc, layout).column;
+  SmallVector<Value> areFirst;
+  for (int64_t repeat = 0; repeat < columns; ++repeat)
+    areFirst.push_back(compare(arith::CmpIPredicate::eq,
+                               getRemainder(getVector(column, repeat), vectors),
+                               constantIndex(0)));
+  Value zero = arith::ConstantOp::create(
+      rewriter, loc, rewriter.getZeroAttr(pieces.front().getType()));
+  SmallVector<Value> kept;
+  for (auto [index, piece] : llvm::enumerate(pieces))
+    kept.push_back(arith::SelectOp::create(
+        rewriter, loc, areFirst[index % columns], piece, zero));
+  return kept;
+}
+
 Reducer::GroupPlace Reducer::getGroupPlace(int64_t repeat) {
   tile::BlockedAttr groups = getLayout(op.getType());
   int64_t lanes = std::min(kWarp, grid.columns);
   Value column = getThreadPosition(rewriter, loc, layout).column;
-  Value vector = add(column, constantIndex(repeat * grid.columns));
+  Value vector = getVector(column, repeat);
   int64_t vectors = groups.getGroup() / groups.getVector();
   return {divide(vector, lanes), getRemainder(column, lanes),
           divide(vector, vectors), getRemainder(vector, vectors)};

@@ -163,26 +163,6 @@ void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
   }
 }
 
-/// `pieces` of statistics of groups, of which each vector of a group holds one:
-/// all but the first of a group become 0, so that a sum takes each once.
-SmallVector<Value> Reducer::keepFirstOfGroups(ValueRange pieces) {
-  const int64_t vectors = layout.getGroup() / layout.getVector();
-  const int64_t columns = layout.getColumnRepeats(input.getShape());
-  Value column = getThreadPosition(rewriter, loc, layout).column;
-  SmallVector<Value> kept;
-  for (auto [index, piece] : llvm::enumerate(pieces)) {
-    Value vector = add(column, constantIndex(index % columns * grid.columns));
-    Value isFirst =
-        arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq,
-                              getRemainder(vector, vectors), constantIndex(0));
-    Value zero = arith::ConstantOp::create(
-        rewriter, loc, rewriter.getZeroAttr(piece.getType()));
-    kept.push_back(
-        arith::SelectOp::create(rewriter, loc, isFirst, piece, zero));
-  }
-  return kept;
-}
-
 SmallVector<Value> Reducer::run(ValueRange pieces) {
   if (op.isOfGroups())
     return runOnGroups(pieces);

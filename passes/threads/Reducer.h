@@ -62,6 +62,10 @@ private:
   llvm::SmallVector<mlir::Value> runOnGroups(mlir::ValueRange pieces);
   llvm::SmallVector<mlir::Value> keepFirstOfGroups(mlir::ValueRange pieces);
   llvm::SmallVector<mlir::Value> runOnChunks(mlir::ValueRange pieces);
+  /// The number, along the row, of vector `repeat` of the threads in `column`.
+  mlir::Value getVector(mlir::Value column, int64_t repeat) {
+    return add(column, constantIndex(repeat * grid.columns));
+  }
   GroupPlace getGroupPlace(int64_t repeat);
   mlir::Value reduceInChunk(mlir::Value value, const GroupPlace &place);
   mlir::Value takeFromGroupStart(mlir::Value value, const GroupPlace &place);

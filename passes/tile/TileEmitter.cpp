@@ -78,16 +78,13 @@ Value TileEmitter::mask(tile::ReduceOp reduce, Value tile) {
       (!tiling.isMisaligned() && rowLength % tiling.schedule.getColumns() == 0))
     return tile;
   // Statistics of groups have one column for each group.
-  const int64_t ofGroup = std::max<int64_t>(
-      rowLength /
-          cast<RankedTensorType>(reduce.getInput().getType()).getShape().back(),
-      1);
+  const int64_t group = tiling.space.getGroup(reduce.getInput());
   Value first = column;
-  if (ofGroup > 1)
+  if (group > 1)
     first = arith::DivUIOp::create(builder, reduce.getLoc(), column,
-                                   constantIndex(ofGroup));
+                                   constantIndex(group));
   return maskBeyondRow(builder, reduce, tile,
-                       {first, rowLength / ofGroup, misalignment});
+                       {first, rowLength / group, misalignment});
 }
 
 Value TileEmitter::emitRowMasked(Value value, tile::ReduceKind kind) {

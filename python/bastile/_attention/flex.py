@@ -41,12 +41,14 @@ def flex_attention(
     ``score_mod(score, b, h, q_idx, kv_idx)`` says what becomes of each score, and
     ``mask_mod(b, h, q_idx, kv_idx)`` which scores count; it may be given as
     ``block_mask``, of which nothing else is read: not the blocks that
-    ``BlockMask.from_kv_blocks`` was given, as in PyTorch without torch.compile. The functions are run once and
-    become a part of the kernel; they compute with PyTorch's functions of one number, and
-    with captured tensors indexed by b, h, q_idx and kv_idx, or of one number. Captured
-    tensors may change from call to call, and have gradients; captured numbers of Python
-    are part of the code. Indices are int32, so that products beyond it wrap around.
-    ``TypeError`` names what a function does that no kernel can.
+    ``BlockMask.from_kv_blocks`` was given, as in PyTorch without torch.compile.
+
+    The functions are run once and become a part of the kernel; they compute with
+    PyTorch's functions of one number, and with captured tensors indexed by b, h, q_idx
+    and kv_idx, or of one number. Captured tensors may change from call to call, and have
+    gradients; captured numbers of Python are part of the code. Indices are int32, so that
+    products beyond it wrap around. ``TypeError`` names what a function does that no
+    kernel can.
 
     ``kernel_options`` have no effect. ``return_aux`` may ask for the log-sum-exp alone.
     ``softcap``, ``sinks``, ``dropout`` and ``seed`` are those of

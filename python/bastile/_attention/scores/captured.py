@@ -67,10 +67,11 @@ class Captured:
         if function in self._running:
             return "again", self._running[function], _numbers_of(function, names)
         self._running[function] = len(self._running)
+        asked = _names_of(function)
         parts = [function.__defaults__, function.__kwdefaults__]
         parts += [cell.cell_contents for cell in function.__closure__ or ()]
-        parts += _globals_of(function)
-        asked = _names_of(function)
+        found = function.__globals__
+        parts += [found[name] for name in asked if name in found]
         return (
             "function",
             function.__code__,
@@ -112,19 +113,12 @@ def _function_of(value):
 
 
 def _names_of(function):
-    """The global names and those of attributes that a function's code has."""
+    """The global names that a function may use, and those of attributes."""
     names, codes = {}, [function.__code__]
     for code in codes:
         names.update(dict.fromkeys(code.co_names))
         codes += [x for x in code.co_consts if isinstance(x, types.CodeType)]
     return tuple(names)
-
-
-def _globals_of(function):
-    """The values of the global names that a function may use, those of attributes among
-    them."""
-    found = function.__globals__
-    return [found[name] for name in _names_of(function) if name in found]
 
 
 def _numbers_of(value, names):
