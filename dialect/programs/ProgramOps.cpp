@@ -352,6 +352,17 @@ LogicalResult FoldOp::verify() {
          << tile << " to " << expected << ", not to " << own;
 }
 
+LogicalResult AnyOp::verify() {
+  auto type = cast<RankedTensorType>(getInput().getType());
+  if (!type.getElementType().isInteger(1))
+    return emitOpError("asks for elements that are true, of which ")
+           << type << " has none";
+  if (!isa_and_nonnull<MmaAttr>(type.getEncoding()))
+    return emitOpError("asks each warp for its own rows, but ")
+           << type << " has no layout of products";
+  return success();
+}
+
 LogicalResult SpreadOp::verify() {
   return verifyOwn(*this, cast<RankedTensorType>(getType()),
                    cast<RankedTensorType>(getInput().getType()));

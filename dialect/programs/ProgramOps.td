@@ -195,6 +195,24 @@ def Tile_FoldOp : Tile_Op<"fold", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_AnyOp : Tile_Op<"any", [Pure]> {
+  let summary = "tells each warp whether any element that it holds is true";
+  let description = [{
+    The tile has the layout of products, in which a warp holds whole rows. Each
+    warp has a result of its own.
+
+    Example:
+
+    ```mlir
+    %0 = tile.any %t : tensor<64x1xi1, #tile.mma<warps = 4>>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
 def Tile_SpreadOp : Tile_Op<"spread", [Pure]> {
   let summary = "gives each thread's number to all its elements of the row";
   let description = [{

@@ -130,6 +130,27 @@ struct FoldFragment : public OpConversionPattern<tile::FoldOp> {
   }
 };
 
+/// Combines the elements of each thread, and then those of the warp's threads.
+struct AnyOfFragment : public OpConversionPattern<tile::AnyOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::AnyOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value own = adaptor.getInput().front();
+    for (Value piece : adaptor.getInput().drop_front())
+      own = arith::OrIOp::create(rewriter, loc, own, piece);
+    if (isa<VectorType>(own.getType()))
+      own = vector::ReductionOp::create(rewriter, loc,
+                                        vector::CombiningKind::OR, own);
+    Value all = arith::ConstantIntOp::create(rewriter, loc, -1, 32);
+    rewriter.replaceOpWithNewOp<NVVM::VoteSyncOp>(op, rewriter.getI1Type(), all,
+                                                  own, NVVM::VoteSyncKind::any);
+    return success();
+  }
+};
+
 /// The layout of `whole`, which consists of tiles such as `part` beside each
 /// other, if these have it; otherwise null. A single column would have to go to
 /// lanes that do not hold it.
@@ -367,8 +388,8 @@ private:
 void bastile::populateFragmentPatterns(const TypeConverter &converter,
                                        RewritePatternSet &patterns,
                                        bool storesMatrices) {
-  patterns.add<BroadcastFragment, ReduceFragment, FoldFragment, SplitFragment,
-               JoinFragment, IotaOfFragment, IotaRowsOfFragment>(
+  patterns.add<BroadcastFragment, ReduceFragment, FoldFragment, AnyOfFragment,
+               SplitFragment, JoinFragment, IotaOfFragment, IotaRowsOfFragment>(
       converter, patterns.getContext());
   patterns.add<KeepFragment>(converter, patterns.getContext(), storesMatrices);
 }

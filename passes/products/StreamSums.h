@@ -10,6 +10,14 @@
 // what the step adds is relative to the maximum that includes the step (Milakov
 // and Gimelshein, "Online normalizer calculation for softmax", 2018).
 //
+// Multiplying accumulators of products in each step takes instructions that the
+// step's powers wait for, although the maximum hardly grows behind the first
+// steps. So where a warp holds whole rows of many columns, its sums stay
+// relative to an earlier maximum, their reference, until some row's maximum is
+// over 2^8 as much: terms are then at most 2^8, which floats hold as exactly as
+// terms of at most 1. The sums are made relative to the maximum behind the
+// loop.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PASSES_PRODUCTS_STREAMSUMS_H
@@ -18,6 +26,7 @@
 #include "passes/building/Accumulators.h"
 #include "passes/products/SpaceEmitter.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace bastile {
 
@@ -29,8 +38,9 @@ struct StepProduct {
   mlir::Value left;
   bool hasEnd = false;
   /// What the steps before have added up, and the number of each row that makes
-  /// it relative to this step's maximum; null if it follows none.
-  mlir::Value before, factor;
+  /// it relative to what this step's terms are; null if it follows no maximum.
+  /// If `isScaled` is there, the numbers are 1 where it is false.
+  mlir::Value before, factor, isScaled;
   /// The accumulators behind this step that came ahead of the product.
   mlir::ValueRange done;
 };
@@ -57,9 +67,7 @@ public:
                                          AddProducts addProducts);
   /// `sum`, which is relative to the step before `product`, relative to its
   /// own.
-  mlir::Value rescale(const StepProduct &product, mlir::Value sum) {
-    return product.factor ? scale(sum, product.factor) : sum;
-  }
+  mlir::Value rescale(const StepProduct &product, mlir::Value sum);
   /// `left`, the left factor of `product` or what that was rounded to, without
   /// elements beyond the end of k. A rounded one takes half of the registers:
   /// what it is rounded from may be needed as it is.
@@ -76,11 +84,20 @@ private:
     mlir::Value subtracted, base, scale;
     /// The base in units of log 2, if powers are those of 2; else null.
     mlir::Value exponent;
+    /// Whether the base is another one than in the step before, if it may stay
+    /// the same while the maximum grows; else null.
+    mlir::Value isScaled;
     /// The powers that have a tile, which several sums may have in common.
     llvm::SmallDenseSet<mlir::Value> powers;
   };
 
   bool takesAnyScale(mlir::Value subtracted) const;
+  bool lags(const FollowingSum &sum) const;
+  std::optional<size_t> findReference(mlir::Value subtracted) const;
+  Step createStep(const FollowingSum &sum, mlir::ValueRange before,
+                  mlir::ValueRange after);
+  Step createLaggingStep(const FollowingSum &sum, mlir::Value reference,
+                         mlir::Value maximum);
   mlir::RankedTensorType getResultType(mlir::Operation *op) const;
   mlir::RankedTensorType getAccumulatorType(mlir::Operation *op) const;
   Step &getStep(const FollowingSum &sum, mlir::ValueRange before,
@@ -90,7 +107,7 @@ private:
   mlir::Value emitTerms(mlir::Operation *op);
   mlir::Value emitCount(const FollowingSum &sum);
   mlir::Value finishFollowing(const FollowingSum &sum, mlir::Value total,
-                              mlir::Value count);
+                              mlir::Value count, mlir::Value reference);
   mlir::Value scale(mlir::Value tile, mlir::Value row);
   mlir::Value splat(mlir::Type type, double number);
   mlir::Value isEqual(mlir::Value tile, double number);
@@ -99,6 +116,9 @@ private:
   SpaceEmitter &emitter;
   const FollowingSums &following;
   Accumulators<mlir::Operation *> accumulators;
+  /// What the powers of sums subtract that lag behind it. Behind the other
+  /// accumulators, the loop carries the reference of each in units of log 2.
+  llvm::SmallSetVector<mlir::Value, 1> lagging;
   llvm::SmallVector<Step> steps;
 };
 
