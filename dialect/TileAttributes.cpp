@@ -80,13 +80,13 @@ LogicalResult MatmulAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t rows, int64_t columns, int64_t depth,
                                  int64_t threads, int64_t vector,
                                  int64_t stages, int64_t roles, int64_t cluster,
-                                 int64_t split, int64_t steps,
-                                 int64_t resident) {
+                                 int64_t split, int64_t steps, int64_t resident,
+                                 int64_t matrices) {
   const Field fields[] = {
-      {"rows", rows},       {"columns", columns},  {"depth", depth},
-      {"threads", threads}, {"vector", vector},    {"stages", stages},
-      {"roles", roles},     {"cluster", cluster},  {"split", split},
-      {"steps", steps},     {"resident", resident}};
+      {"rows", rows},       {"columns", columns},   {"depth", depth},
+      {"threads", threads}, {"vector", vector},     {"stages", stages},
+      {"roles", roles},     {"cluster", cluster},   {"split", split},
+      {"steps", steps},     {"resident", resident}, {"matrices", matrices}};
   if (failed(verifyFields(emitError, fields)) ||
       failed(verifyStages(emitError, stages)) ||
       failed(verifyScheduleVector(emitError, vector)))
@@ -97,6 +97,9 @@ LogicalResult MatmulAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "'steps' is " << steps << ", not 1 or 2";
   if (resident > 3)
     return emitError() << "'resident' is " << resident << ", not 1, 2 or 3";
+  if (matrices > 1 && rows % matrices != 0)
+    return emitError() << "'matrices' is " << matrices << ", of which " << rows
+                       << " 'rows' have no equal parts";
   return success();
 }
 

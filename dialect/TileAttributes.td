@@ -136,6 +136,13 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     of one block share what is copied, and visit what any of them needs. 0 means
     1.
 
+    With `matrices` = n above 1, the rows of a tile are `rows` / n of each of n
+    neighbouring matrices, along the last dimension of the batch. Factors that
+    are the same for these matrices are copied once for all of them, and where
+    masks show few elements around each row, fewer steps have some of them than
+    for as many rows of one matrix. The matrices of a batch have to be whole
+    groups of n. 0 means 1.
+
     A field that is 0 (or left out) is chosen by the `schedule` pass, so that a
     user pins some and leaves the others:
 
@@ -162,7 +169,9 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     DefaultValuedParameter<"int64_t", "0",
         "steps that a warpgroup computes at once">:$steps,
     DefaultValuedParameter<"int64_t", "0",
-        "blocks that a multiprocessor runs at once">:$resident);
+        "blocks that a multiprocessor runs at once">:$resident,
+    DefaultValuedParameter<"int64_t", "0",
+        "matrices whose rows a tile has">:$matrices);
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -182,7 +191,11 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
              (getCluster() || !isSpecialized());
     }
     /// Whether tensor cores multiply parts of both factors in shared memory.
-    bool isStaged() const { return getStages() > 1; }
+    bool isStaged() const { return getStages() > 1 || isSpecialized(); }
+    /// Of how many matrices the rows of a tile are.
+    int64_t getTileMatrices() const {
+      return getMatrices() ? getMatrices() : 1;
+    }
     /// Whether one thread copies, and the other warps multiply.
     bool isSpecialized() const { return getRoles() == 2; }
     /// The warps that copy, and those that multiply.

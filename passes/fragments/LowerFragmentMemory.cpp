@@ -57,17 +57,22 @@ public:
   }
 
   RowInMemory getRow(int64_t repeat, int64_t half) {
-    Value row = memory.row, inRow = left;
+    Value row = memory.row, inRow = left, ofMatrix;
     if (row) {
-      if (tile.getDimSize(0) != 1)
-        row = arith::AddIOp::create(builder, loc, row,
-                                    position.getRow(repeat, half));
+      if (tile.getDimSize(0) != 1) {
+        Value inTile = position.getRow(repeat, half);
+        if (memory.matrixRows != 0)
+          std::tie(ofMatrix, inTile) = findMatrix(inTile);
+        if (!memory.repeatsRow)
+          row = arith::AddIOp::create(builder, loc, row, inTile);
+      }
       Value isRow = arith::CmpIOp::create(
           builder, loc, arith::CmpIPredicate::ult, row, memory.rows);
       inRow = arith::SelectOp::create(builder, loc, isRow, left, constant(0));
     }
     return {memory.getAddress(builder, loc, row, first,
-                              readsAny ? isMoreThan(inRow, 0) : Value()),
+                              readsAny ? isMoreThan(inRow, 0) : Value(),
+                              ofMatrix),
             inRow};
   }
 
@@ -102,6 +107,16 @@ public:
   }
 
 private:
+  /// How far the matrix of row `inTile` lies behind the first one, null where
+  /// that is the same one, and the row's number in the matrix's part.
+  std::pair<Value, Value> findMatrix(Value inTile) {
+    Value rows = constant(memory.matrixRows), ofMatrix;
+    if (memory.matrixStride)
+      ofMatrix = arith::MulIOp::create(
+          builder, loc, arith::DivUIOp::create(builder, loc, inTile, rows),
+          memory.matrixStride);
+    return {ofMatrix, arith::RemUIOp::create(builder, loc, inTile, rows)};
+  }
   int64_t getBytes() const { return getElementBytes(tile); }
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
@@ -283,10 +298,25 @@ static void nameFactors(tile::ProgramOp program, tile::LoadDotOp dot) {
       dot->setAttr(name, program.getArgDimensions(operand.getArgNumber()));
 }
 
+/// How many rows of each matrix the tiles of `program` have, whose rows are of
+/// several matrices; 0 where they are of one.
+static int64_t getMatrixRows(tile::ProgramOp program) {
+  auto getPart = [&](StringRef name) {
+    auto part = program.getPrograms()->getAs<IntegerAttr>(name);
+    return part ? part.getInt() : 1;
+  };
+  return getPart("b0") > 1 ? getPart("m") : 0;
+}
+
 void bastile::nameDimensions(tile::ProgramOp program) {
   if (!program.getDimensions())
     return;
   Builder builder(program.getContext());
+  const int64_t matrixRows = getMatrixRows(program);
+  auto nameMatrices = [&](Operation *op) {
+    if (matrixRows != 0)
+      op->setAttr(kMatrixRows, builder.getI64IntegerAttr(matrixRows));
+  };
   auto name = [&](Operation *op, Value memref) {
     if (auto argument = dyn_cast<BlockArgument>(memref))
       if (ArrayAttr names = program.getArgDimensions(argument.getArgNumber())) {
@@ -297,6 +327,8 @@ void bastile::nameDimensions(tile::ProgramOp program) {
       }
   };
   program.walk([&](Operation *op) {
+    if (isa<tile::LoadOp, tile::StoreOp, tile::StoreBoxOp>(op))
+      nameMatrices(op);
     if (auto load = dyn_cast<tile::LoadOp>(op))
       name(op, load.getMemref());
     else if (auto store = dyn_cast<tile::StoreOp>(op))

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "passes/fragments/OperandTile.h"
 #include "passes/fragments/Role.h"
 #include "passes/fragments/SharedTiles.h"
 #include "passes/pieces/Pieces.h"
@@ -19,11 +20,13 @@ using namespace mlir;
 using namespace bastile;
 
 /// The coordinates of panel `panel` of a box, the fastest first, as the
-/// instruction takes them; `row`, if there is one, is added to that of rows.
+/// instruction takes them; `row`, if there is one, is added to that of rows,
+/// and `matrix` to that of matrices.
 static SmallVector<Value> getCoordinates(OpBuilder &builder, Location loc,
                                          tile::TensorMapType map,
                                          ArrayRef<ValueRange> indices,
-                                         int64_t panel, Value row = Value()) {
+                                         int64_t panel, Value row = Value(),
+                                         Value matrix = Value()) {
   SmallVector<Value> coordinates;
   for (ValueRange index : llvm::reverse(indices)) {
     Value coordinate = index.front();
@@ -34,6 +37,8 @@ static SmallVector<Value> getCoordinates(OpBuilder &builder, Location loc,
                                     builder, loc, panel * map.getBox().back()));
     if (coordinates.size() == 1 && row)
       coordinate = arith::AddIOp::create(builder, loc, coordinate, row);
+    if (coordinates.size() == 2 && matrix)
+      coordinate = arith::AddIOp::create(builder, loc, coordinate, matrix);
     coordinates.push_back(arith::IndexCastUIOp::create(
         builder, loc, builder.getI32Type(), coordinate));
   }
@@ -107,14 +112,22 @@ struct LowerStoreBox : public OpConversionPattern<tile::StoreBoxOp> {
     auto begin = [&](Value row) {
       Value source = getSlot(rewriter, loc, type, adaptor.getBuffer().front(),
                              adaptor.getSlot().front());
-      if (row)
+      Value matrix;
+      if (row) {
         source = advanceRows(rewriter, loc, source, tile, row);
+        if (auto ofMatrix = op->getAttrOfType<IntegerAttr>(kMatrixRows)) {
+          Value rows =
+              arith::ConstantIndexOp::create(rewriter, loc, ofMatrix.getInt());
+          matrix = arith::DivUIOp::create(rewriter, loc, row, rows);
+          row = arith::RemUIOp::create(rewriter, loc, row, rows);
+        }
+      }
       for (int64_t panel = 0; panel < tile.getPanels(); ++panel) {
         Value from =
             advanceBytes(rewriter, loc, source, panel * tile.getPanelBytes());
         SmallVector<Value> coordinates =
             getCoordinates(rewriter, loc, op.getOperand().getType(),
-                           adaptor.getIndices(), panel, row);
+                           adaptor.getIndices(), panel, row, matrix);
         if (op.getAdd())
           NVVM::CpAsyncBulkTensorReduceOp::create(
               rewriter, loc, adaptor.getOperand().front(), from,

@@ -53,6 +53,12 @@ OperandTile::OperandTile(OpBuilder &builder, Operation *op, MemRefType memref,
   const int64_t rank = memref.getRank();
   auto names = op->getAttrOfType<ArrayAttr>(kDimensions);
   auto program = op->getParentOfType<tile::ProgramOp>();
+  if (auto ofMatrix = op->getAttrOfType<IntegerAttr>(kMatrixRows)) {
+    matrixRows = ofMatrix.getInt();
+    repeatsRow = rank >= 2 && !isa<StringAttr>(names[rank - 2]);
+    if (rank >= 3 && isa<StringAttr>(names[rank - 3]))
+      matrixStride = parts[1 + rank - 3];
+  }
   auto getSize = [&](int64_t dimension) {
     return getOperandSize(builder, loc, program, names, memref, dimension);
   };
@@ -87,8 +93,10 @@ Value OperandTile::isInside(OpBuilder &builder, Location loc, Value elementRow,
 
 Value OperandTile::getAddress(OpBuilder &builder, Location loc,
                               Value elementRow, Value elementColumn,
-                              Value inside) const {
+                              Value inside, Value ofMatrix) const {
   Value offset = elementColumn;
+  if (ofMatrix)
+    offset = arith::AddIOp::create(builder, loc, offset, ofMatrix);
   if (elementRow)
     offset = arith::AddIOp::create(
         builder, loc, offset,

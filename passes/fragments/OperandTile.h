@@ -16,6 +16,9 @@ namespace bastile {
 /// the program's argument says of its dimensions and of its alignment.
 inline constexpr char kDimensions[] = "dimensions";
 inline constexpr char kAlignment[] = "operand_alignment";
+/// How many rows of each matrix the op's tile has, where it has rows of
+/// several.
+inline constexpr char kMatrixRows[] = "matrix_rows";
 /// The same for the two operands of a `tile.load_dot`.
 inline constexpr char kLeftDimensions[] = "left_dimensions";
 inline constexpr char kRightDimensions[] = "right_dimensions";
@@ -60,10 +63,12 @@ struct OperandTile {
                        mlir::Value elementRow, mlir::Value elementColumn) const;
 
   /// The address of an element, or of the operand's first one where it is not
-  /// `inside`; null is inside.
+  /// `inside`; null is inside. `ofMatrix`, if there is one, is how far its
+  /// matrix lies behind that of the tile's first row.
   mlir::Value getAddress(mlir::OpBuilder &builder, mlir::Location loc,
                          mlir::Value elementRow, mlir::Value elementColumn,
-                         mlir::Value inside) const;
+                         mlir::Value inside,
+                         mlir::Value ofMatrix = mlir::Value()) const;
 
   /// Where the last two dimensions begin.
   mlir::Value address;
@@ -71,6 +76,12 @@ struct OperandTile {
   /// operand of one dimension has no rows.
   mlir::Value row, column, rows, columns, rowStride;
   mlir::Type element;
+  /// The rows of each matrix, where the tile has rows of several; 0 elsewhere.
+  int64_t matrixRows = 0;
+  /// How far apart matrices are; null where all rows are in the same one.
+  mlir::Value matrixStride;
+  /// Whether all rows of a matrix are the same one of the operand.
+  bool repeatsRow = false;
 };
 
 } // namespace bastile

@@ -46,9 +46,15 @@ BoxShape bastile::getResultBox(const ProgramFrame &frame) {
 }
 
 tile::TensorMapType bastile::getMapType(MemRefType memory,
-                                        const BoxShape &shape) {
+                                        const BoxShape &shape,
+                                        int64_t matrixRows) {
   SmallVector<int64_t> box(memory.getRank(), 1);
-  box[box.size() - 2] = shape.rows;
+  int64_t &rows = box[box.size() - 2];
+  rows = shape.rows;
+  if (matrixRows != 0 && matrixRows < shape.rows) {
+    rows = matrixRows;
+    box[box.size() - 3] = shape.rows / matrixRows;
+  }
   box.back() = shape.columns;
   return tile::TensorMapType::get(memory.getContext(), memory, box,
                                   shape.columns * getElementBytes(memory));

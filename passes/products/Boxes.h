@@ -28,8 +28,10 @@ BoxShape getFactorBox(const Operand &operand, const Extents &extents,
 /// are computed at a time.
 BoxShape getResultBox(const ProgramFrame &frame);
 
-/// The type of an operand in `memory` that is copied by boxes of `shape`.
-tile::TensorMapType getMapType(mlir::MemRefType memory, const BoxShape &shape);
+/// The type of an operand in `memory` that is copied by boxes of `shape`, whose
+/// rows are `matrixRows` of each matrix, or all of one matrix if that is 0.
+tile::TensorMapType getMapType(mlir::MemRefType memory, const BoxShape &shape,
+                               int64_t matrixRows);
 
 } // namespace bastile
 

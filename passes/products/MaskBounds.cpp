@@ -42,7 +42,8 @@ public:
     const bool isFirst = isSmallest == (condition.row > 0);
     return addTerm(getConstant(condition, isSmallest), condition.row,
                    isFirst ? emitter.row
-                           : getLast(emitter.row, emitter.getExtents().rows,
+                           : getLast(emitter.row,
+                                     emitter.getExtents().getMatrixRows(),
                                      condition.row ? "m" : ""));
   }
   /// The smallest or the largest that `condition` has of no position, in any
@@ -173,13 +174,14 @@ static Value emitHidesRow(ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,
 StepRange bastile::emitStepRange(ImplicitLocOpBuilder &builder,
                                  SpaceEmitter &emitter,
                                  const KernelSpace &space,
-                                 const Visited &visited) {
+                                 const Visited &visited, bool fromFirst) {
   PlaceBuilder places(builder, emitter);
   Value step = emitter.constant(emitter.getExtents().streamed);
   Value zero = emitter.constant(0), size = emitter.getSize("k");
   Value first = zero, end = size;
   if (visited.conditions.empty())
-    return {first, arith::CeilDivUIOp::create(builder, end, step)};
+    return {first, arith::CeilDivUIOp::create(builder, end, step),
+            /*origin=*/Value()};
   places.narrow(first, end, visited.conditions, /*inAllRows=*/false);
   end = places.largest(end, zero);
   auto visitAll = [&](Value condition) {
@@ -196,8 +198,13 @@ StepRange bastile::emitStepRange(ImplicitLocOpBuilder &builder,
     visitAll(arith::XOrIOp::create(
         builder, areSmall,
         arith::ConstantOp::create(builder, builder.getBoolAttr(true))));
+  if (fromFirst) {
+    Value length =
+        arith::SubIOp::create(builder, places.largest(first, end), first);
+    return {zero, arith::CeilDivUIOp::create(builder, length, step), first};
+  }
   return {arith::DivUIOp::create(builder, first, step),
-          arith::CeilDivUIOp::create(builder, end, step)};
+          arith::CeilDivUIOp::create(builder, end, step), /*origin=*/Value()};
 }
 
 Value bastile::emitIsShown(ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,

@@ -16,13 +16,18 @@ namespace bastile {
 /// `end`.
 struct StepRange {
   mlir::Value first, end;
+  /// The place along k where step 0 begins; null for the first one.
+  mlir::Value origin;
 };
 
 /// Emits, ahead of the loop, the fewest steps that neighbour each other and
-/// that have all elements which are `visited` in some row of the tile.
+/// that have all elements which are `visited` in some row of the tile. Steps
+/// are the same ones for all tiles, or step 0 begins with the first such
+/// element if `fromFirst`: then a band of few elements lies in as few steps as
+/// its length takes.
 StepRange emitStepRange(mlir::ImplicitLocOpBuilder &builder,
                         SpaceEmitter &emitter, const KernelSpace &space,
-                        const Visited &visited);
+                        const Visited &visited, bool fromFirst = false);
 
 /// Emits, inside of the loop, whether `conditions` hold for all elements of the
 /// tile: whether its step is between two that follow from them ahead of it.

@@ -39,7 +39,8 @@ ProgramFrame::ProgramFrame(tile::KernelOp kernel, tile::MatmulAttr schedule,
       builder(kernel.getLoc(), kernel),
       layout(getSpaceLayout(kernel, schedule, onHost)),
       extents{schedule.getRows(), schedule.getColumns(), schedule.getDepth(),
-              getBoxRows(kernel, space, schedule, mostRows)},
+              getBoxRows(kernel, space, schedule, mostRows),
+              schedule.getTileMatrices()},
       operands(kernel, space),
       emitter(builder, kernel, space, operands, layout, extents),
       names(operands.getNames()) {}
@@ -84,9 +85,13 @@ void ProgramFrame::addOperandType(const Operand &operand) {
     marks.set(tile::TileDialect::kApproximateAttrName, builder.getUnitAttr());
   const bool isFactor = operand.isFactor && schedule.isSpecialized();
   if (isFactor || (schedule.isSpecialized() && isStoredStaged(operand))) {
-    types.push_back(
-        getMapType(memory, isFactor ? getFactorBox(operand, extents, schedule)
-                                    : getResultBox(*this)));
+    types.push_back(getMapType(memory,
+                               isFactor
+                                   ? getFactorBox(operand, extents, schedule)
+                                   : getResultBox(*this),
+                               extents.matrices > 1 && operand.row == Axis::Rows
+                                   ? extents.getMatrixRows()
+                                   : 0));
   } else {
     types.push_back(memory);
     marks.set(tile::ProgramOp::kAlignmentAttrName,
@@ -110,9 +115,11 @@ DictionaryAttr ProgramFrame::getParts() {
     auto name = dyn_cast<StringAttr>(place);
     if (!name || name == "k")
       continue;
-    const int64_t length = name == "m" ? extents.rows * schedule.getRowBlocks()
-                           : name == "n" ? extents.columns
-                                         : 1;
+    const int64_t length =
+        name == "m"   ? extents.getMatrixRows() * schedule.getRowBlocks()
+        : name == "n" ? extents.columns
+        : name.getValue() == getBatchName(0) ? extents.matrices
+                                             : 1;
     parts.set(name, builder.getI64IntegerAttr(length));
   }
   return parts.getDictionary(builder.getContext());
@@ -175,10 +182,24 @@ void ProgramFrame::countTiles() {
   matrixTiles = arith::MulIOp::create(builder, rowTiles, columnTiles);
 }
 
+/// How many places a tile has along dimension `name` of the batch.
+int64_t ProgramFrame::getPlaces(StringAttr name) {
+  return name.getValue() == getBatchName(0) ? extents.matrices : 1;
+}
+
+/// How many parts dimension `name` of the batch has.
+Value ProgramFrame::countParts(StringAttr name) {
+  Value size = emitter.getSize(name);
+  const int64_t places = getPlaces(name);
+  return places == 1 ? size
+                     : arith::DivUIOp::create(builder, size, constant(places))
+                           .getResult();
+}
+
 Value ProgramFrame::countMatrices() {
   Value all = constant(1);
   for (StringAttr name : getBatch())
-    all = arith::MulIOp::create(builder, all, emitter.getSize(name));
+    all = arith::MulIOp::create(builder, all, countParts(name));
   return all;
 }
 
@@ -203,7 +224,8 @@ void ProgramFrame::findPlace(Value number, Value blockRow) {
       builder, first, arith::RemUIOp::create(builder, inBand, inThisBand));
   Value columnTile = arith::DivUIOp::create(builder, inBand, inThisBand);
   emitter.row = arith::MulIOp::create(
-      builder, rowTile, constant(extents.rows * schedule.getRowBlocks()));
+      builder, rowTile,
+      constant(extents.getMatrixRows() * schedule.getRowBlocks()));
   if (blockRow)
     emitter.row = arith::AddIOp::create(builder, emitter.row, blockRow);
   emitter.setColumns(
@@ -212,12 +234,16 @@ void ProgramFrame::findPlace(Value number, Value blockRow) {
   findMatrix(number);
 }
 
-/// Lets the emitter compute matrix `number` of the batch.
+/// Lets the emitter compute matrix `number` of the batch, or as many matrices
+/// as a tile has rows of.
 void ProgramFrame::findMatrix(Value number) {
   for (StringAttr name : getBatch()) {
-    Value size = emitter.getSize(name);
-    emitter.batch[name] = arith::RemUIOp::create(builder, number, size);
-    number = arith::DivUIOp::create(builder, number, size);
+    Value parts = countParts(name);
+    emitter.batch[name] = arith::RemUIOp::create(builder, number, parts);
+    if (const int64_t places = getPlaces(name); places != 1)
+      emitter.batch[name] =
+          arith::MulIOp::create(builder, emitter.batch[name], constant(places));
+    number = arith::DivUIOp::create(builder, number, parts);
   }
 }
 
@@ -262,9 +288,18 @@ void ProgramFrame::findPlaceOfPairs(Value number, bool lastFirst) {
       lastFirst
           ? arith::SelectOp::create(builder, isLonger, fromOtherEnd, fromEnd)
           : arith::SelectOp::create(builder, isLonger, fromEnd, fromOtherEnd);
-  emitter.row = multiply(rowTile, constant(extents.rows));
+  emitter.row = multiply(rowTile, constant(extents.getMatrixRows()));
   emitter.setColumns(constant(0), extents.columns);
   findMatrix(add(firstMatrix, matrix));
+}
+
+void ProgramFrame::findPlaceOfRows(Value number) {
+  Value matrices = countMatrices();
+  Value rowTile = arith::DivUIOp::create(builder, number, matrices);
+  emitter.row = arith::MulIOp::create(builder, rowTile,
+                                      constant(extents.getMatrixRows()));
+  emitter.setColumns(constant(0), extents.columns);
+  findMatrix(arith::RemUIOp::create(builder, number, matrices));
 }
 
 SmallVector<Value> ProgramFrame::getPlace() {
@@ -325,29 +360,34 @@ SmallVector<Value> ProgramFrame::buildOverBatch(ArrayRef<StringAttr> summed,
   return SmallVector<Value>(loop.getResults());
 }
 
+/// The place along k where `step` begins.
+Value ProgramFrame::getStream(Value step, Value origin) {
+  Value place =
+      arith::MulIOp::create(builder, step, constant(extents.streamed));
+  return origin ? arith::AddIOp::create(builder, origin, place).getResult()
+                : place;
+}
+
 SmallVector<Value> ProgramFrame::buildOverSteps(Value first, Value end,
-                                                ValueRange initial, Body body) {
+                                                ValueRange initial, Body body,
+                                                Value origin) {
   auto loop = scf::ForOp::create(builder, first, end, constant(1), initial);
   emitter.enterLoop(loop);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
-    emitter.stream = arith::MulIOp::create(builder, loop.getInductionVar(),
-                                           constant(extents.streamed));
+    emitter.stream = getStream(loop.getInductionVar(), origin);
     scf::YieldOp::create(builder, body(loop.getRegionIterArgs()));
   }
   emitter.leaveLoop();
   return SmallVector<Value>(loop.getResults());
 }
 
-SmallVector<Value>
-ProgramFrame::buildStep(Value number,
-                        llvm::function_ref<SmallVector<Value>()> body) {
-  auto stream =
-      arith::MulIOp::create(builder, number, constant(extents.streamed));
-  emitter.stream = stream;
+SmallVector<Value> ProgramFrame::buildStep(
+    Value number, llvm::function_ref<SmallVector<Value>()> body, Value origin) {
+  emitter.stream = getStream(number, origin);
   // What is not streamed belongs ahead of the step, as of a loop.
-  emitter.enterLoop(stream);
+  emitter.enterLoop(emitter.stream.getDefiningOp());
   SmallVector<Value> after = body();
   emitter.leaveLoop();
   return after;

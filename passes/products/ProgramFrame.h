@@ -36,6 +36,10 @@ public:
   /// matrix, or of the last ones, take the longest: tiles 2 i and 2 i + 1 are
   /// the i-th ones from both ends of a matrix, the longer one first.
   void findPlaceOfPairs(mlir::Value number, bool lastFirst);
+  /// The same where a program has all columns, and tiles of all matrices that
+  /// have the same rows come one after the other: where those read few of the
+  /// other factors, matrices beside each other in memory are read together.
+  void findPlaceOfRows(mlir::Value number);
   /// The numbers that say which tile the emitter computes.
   llvm::SmallVector<mlir::Value> getPlace();
   int64_t countPlace();
@@ -54,16 +58,16 @@ public:
                  mlir::ValueRange initial, Body body);
 
   /// Builds `body`, which carries values, for steps along k from `first` to
-  /// `end`.
-  llvm::SmallVector<mlir::Value> buildOverSteps(mlir::Value first,
-                                                mlir::Value end,
-                                                mlir::ValueRange initial,
-                                                Body body);
+  /// `end`. Step 0 begins at `origin`, or at 0 if that is null.
+  llvm::SmallVector<mlir::Value>
+  buildOverSteps(mlir::Value first, mlir::Value end, mlir::ValueRange initial,
+                 Body body, mlir::Value origin = mlir::Value());
 
   /// Builds the one step `number` along k, whose values are the result.
   llvm::SmallVector<mlir::Value>
   buildStep(mlir::Value number,
-            llvm::function_ref<llvm::SmallVector<mlir::Value>()> body);
+            llvm::function_ref<llvm::SmallVector<mlir::Value>()> body,
+            mlir::Value origin = mlir::Value());
 
   mlir::Value constant(int64_t value) { return emitter.constant(value); }
   mlir::Block &getBody() const {
@@ -91,7 +95,11 @@ private:
   /// factors are computed have all.
   bool hasColumnTiles() const { return !space.hasComputedLeft(); }
   void findMatrix(mlir::Value number);
-  /// The number of matrices of the batch.
+  mlir::Value getStream(mlir::Value step, mlir::Value origin);
+  int64_t getPlaces(mlir::StringAttr name);
+  mlir::Value countParts(mlir::StringAttr name);
+  /// The number of matrices of the batch, or of groups of as many matrices as a
+  /// tile has rows of.
   mlir::Value countMatrices();
 
   const llvm::SetVector<mlir::Attribute> names;

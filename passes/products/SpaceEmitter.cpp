@@ -47,7 +47,7 @@ SpaceEmitter::emitNumbersOfRows(BlockArgument argument) {
   auto extremes = tile::ExtremesOp::create(
       builder, getMemory(operand), getIndices(operand),
       /*dimension=*/type.getDimSize(rank - 2) != 1 ? rank - 2 : rank - 1,
-      extents.rows, getSize("m"));
+      extents.getMatrixRows(), getSize("m"));
   auto toIndex = [&](Value number) -> Value {
     return arith::IndexCastOp::create(builder, builder.getIndexType(), number);
   };
@@ -59,6 +59,8 @@ RankedTensorType SpaceEmitter::getTileType(RankedTensorType type,
                                            bool ofFactor) const {
   const int64_t rank = type.getRank();
   bool hasRows = rank >= 2 && type.getDimSize(rank - 2) != 1;
+  if (extents.matrices > 1 && rank >= 3)
+    hasRows |= type.getDimSize(rank - 3) != 1;
   bool hasColumns = type.getShape().back() != 1;
   if (ofFactor && space.isTransposed())
     std::swap(hasRows, hasColumns);
@@ -246,6 +248,48 @@ Value SpaceEmitter::numberRows(RankedTensorType type, Value first) {
                                                     /*like=*/Value());
 }
 
+/// The numbers of rows that `iota` counts over dimensions of which a tile has
+/// several places each: those of rows, of matrices or of both.
+Value SpaceEmitter::emitIotaOfMatrices(tile::IotaOp iota,
+                                       RankedTensorType type) {
+  const auto column = RankedTensorType::get(
+      {type.getDimSize(0), 1}, type.getElementType(), type.getEncoding());
+  auto splat = [&](Value number) -> Value {
+    if (number.getType().isIndex())
+      number =
+          arith::IndexCastUIOp::create(builder, type.getElementType(), number);
+    return tile::BroadcastOp::create(builder, column, number, /*like=*/Value());
+  };
+  Value inTile = tile::IotaRowsOp::create(builder, column, constant(0));
+  Value ofMatrix = arith::ConstantOp::create(
+      builder, DenseElementsAttr::get(
+                   column, builder.getIntegerAttr(column.getElementType(),
+                                                  extents.getMatrixRows())));
+  Value sum;
+  for (int64_t dimension : *iota.getOver()) {
+    if (iota.getType().getDimSize(dimension) == 1)
+      continue;
+    const int64_t ahead = iota.getType().getRank() - 1 - dimension;
+    auto name =
+        builder.getStringAttr(ahead != 1 ? getBatchName(ahead - 2) : "m");
+    Value place = splat(ahead != 1 ? batch.lookup(name) : row);
+    if (ahead == 1)
+      place = arith::AddIOp::create(
+          builder, place, arith::RemUIOp::create(builder, inTile, ofMatrix));
+    else if (ahead == 2)
+      place = arith::AddIOp::create(
+          builder, place, arith::DivUIOp::create(builder, inTile, ofMatrix));
+    if (sum)
+      place = arith::AddIOp::create(
+          builder, arith::MulIOp::create(builder, sum, splat(getSize(name))),
+          place);
+    sum = place;
+  }
+  return column == type ? sum
+                        : tile::BroadcastOp::create(builder, type, sum,
+                                                    /*like=*/Value());
+}
+
 Value SpaceEmitter::emitIota(tile::IotaOp iota, bool ofFactor) {
   RankedTensorType type = getTileType(iota.getType(), ofFactor);
   std::optional<ArrayRef<int64_t>> over = iota.getOver();
@@ -256,6 +300,8 @@ Value SpaceEmitter::emitIota(tile::IotaOp iota, bool ofFactor) {
     return isTransposed ? numberRows(type, row)
                         : numberColumns(type, ofFactor ? stream : column);
   }
+  if (extents.matrices > 1 && type.getDimSize(0) != 1)
+    return emitIotaOfMatrices(iota, type);
   // Rows are counted over several dimensions, the last of them fastest.
   const int64_t rank = iota.getType().getRank();
   Value number;

@@ -20,6 +20,11 @@ struct Extents {
   int64_t rows, columns, streamed;
   /// The rows of a box that is copied of a left factor.
   int64_t boxRows;
+  /// How many neighbouring matrices of the batch the rows are of.
+  int64_t matrices = 1;
+
+  /// The rows of each matrix.
+  int64_t getMatrixRows() const { return rows / matrices; }
 };
 
 /// Emits the tiles of values where they belong: what is streamed in the loop
@@ -134,6 +139,8 @@ private:
   mlir::Value emitExponentOf2(mlir::Value statistic, bool ofFactor);
   mlir::Value emitIota(tile::IotaOp iota, bool ofFactor);
   mlir::Value numberRows(mlir::RankedTensorType type, mlir::Value first);
+  mlir::Value emitIotaOfMatrices(tile::IotaOp iota,
+                                 mlir::RankedTensorType type);
   mlir::Value emitMasked(mlir::OpResult result, const Mask &mask);
   mlir::Value numberColumns(mlir::RankedTensorType type, mlir::Value first);
 

@@ -313,8 +313,11 @@ SmallVector<Value> StreamSums::combine(ValueRange before,
     if (sum) {
       Step &step = getStep(*sum, before, after);
       mapTerms(*sum, step);
-      factor = step.scale;
-      isScaled = step.isScaled;
+      // Nothing has been added up ahead of the only step.
+      if (!isOneStep) {
+        factor = step.scale;
+        isScaled = step.isScaled;
+      }
     }
     const bool hasEnd = !sum || !isReadByPowers(*sum);
     if (auto dot = dyn_cast<tile::DotOp>(op)) {

@@ -51,9 +51,11 @@ public:
   using AddProducts =
       llvm::function_ref<mlir::Value(const StepProduct &product)>;
 
+  /// `isOneStep` says that the loop makes one step.
   StreamSums(mlir::ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,
-             const FollowingSums &following)
-      : builder(builder), emitter(emitter), following(following) {}
+             const FollowingSums &following, bool isOneStep = false)
+      : builder(builder), emitter(emitter), following(following),
+        isOneStep(isOneStep) {}
 
   /// Adds an accumulator for `op`, a reduction or product.
   void add(mlir::Operation *op) { accumulators.add(op, following.lookup(op)); }
@@ -115,6 +117,7 @@ private:
   mlir::ImplicitLocOpBuilder &builder;
   SpaceEmitter &emitter;
   const FollowingSums &following;
+  const bool isOneStep;
   Accumulators<mlir::Operation *> accumulators;
   /// What the powers of sums subtract that lag behind it. Behind the other
   /// accumulators, the loop carries the reference of each in units of log 2.

@@ -118,6 +118,14 @@ StreamPipeline::StreamPipeline(ProgramFrame &frame, const MatmulShape &shape)
     if (frame.space.reducesStream(&op))
       sums.push_back(&op);
   visited = findVisited(sums, following, frame.space);
+  isBand = shape.mostShown.has_value();
+  isOneStep = isBand && endsSteps() && visited.masks.empty() &&
+              llvm::all_of(visited.conditions,
+                           [](const MaskCondition &condition) {
+                             return condition.numbers.empty();
+                           }) &&
+              frame.extents.getMatrixRows() + *shape.mostShown - 1 <=
+                  frame.extents.streamed;
   longest = findLongest();
   findNumbersOfRows();
 }
@@ -157,7 +165,9 @@ StreamPipeline::Longest StreamPipeline::findLongest() const {
 }
 
 void StreamPipeline::findPlace(Value tile, Value blockRow) {
-  if (isUneven())
+  if (isBand)
+    frame.findPlaceOfRows(tile);
+  else if (isUneven())
     frame.findPlaceOfPairs(tile, longest == Longest::Last);
   else
     frame.findPlace(tile, blockRow);
@@ -170,11 +180,23 @@ void StreamPipeline::findPlace(Value tile, Value blockRow) {
 /// The steps of a tile that its mask leaves. The first one stands ahead of the
 /// loop, and is computed in any case.
 StepRange StreamPipeline::emitRange() {
-  StepRange range = emitStepRange(builder, frame.emitter, frame.space, visited);
+  StepRange range = emitStepRange(builder, frame.emitter, frame.space, visited,
+                                  /*fromFirst=*/isBand);
   range.end = arith::MaxUIOp::create(
       builder, range.end,
       arith::AddIOp::create(builder, range.first, frame.constant(1)));
   return range;
+}
+
+/// Builds `body`, which carries values, for the steps of `range`.
+SmallVector<Value> StreamPipeline::buildOverSteps(const StepRange &range,
+                                                  ValueRange initial,
+                                                  ProgramFrame::Body body) {
+  if (isOneStep)
+    return frame.buildStep(
+        range.first, [&]() { return body(initial); }, range.origin);
+  return frame.buildOverSteps(range.first, range.end, initial, body,
+                              range.origin);
 }
 
 Value StreamPipeline::copy(Value at, Value turn) {
@@ -191,8 +213,7 @@ Value StreamPipeline::copy(Value at, Value turn) {
       .buildOverBatch(frame.getSummedBatch(), at,
                       [&](ValueRange before) {
                         const StepRange range = emitRange();
-                        return frame.buildOverSteps(range.first, range.end,
-                                                    before, copyStep);
+                        return buildOverSteps(range, before, copyStep);
                       })
       .front();
 }
@@ -211,7 +232,7 @@ void StreamPipeline::loadNumbersOfRows() {
 }
 
 Value StreamPipeline::compute(Value at, Value turn) {
-  StreamSums streamSums(builder, frame.emitter, following);
+  StreamSums streamSums(builder, frame.emitter, following, isOneStep);
   for (Operation *op : sums)
     streamSums.add(op);
   whole.await(turn);
@@ -239,20 +260,18 @@ SmallVector<Value> StreamPipeline::computeSteps(StreamSums &streamSums,
   if (!endsSteps())
     return computeStepsAhead(streamSums, initial);
   const StepRange range = emitRange();
-  return frame.buildOverSteps(
-      range.first, range.end, initial, [&](ValueRange before) {
-        loadNumbersOfRows();
-        awaitStep(before.back());
-        if (takesTurns())
-          tile::TakeTurnOp::create(builder);
-        beginStep();
-        if (takesTurns())
-          tile::PassTurnOp::create(builder);
-        SmallVector<Value> after = computeStep(streamSums, before.drop_back());
-        after.push_back(
-            arith::AddIOp::create(builder, number, frame.constant(1)));
-        return after;
-      });
+  return buildOverSteps(range, initial, [&](ValueRange before) {
+    loadNumbersOfRows();
+    awaitStep(before.back());
+    if (takesTurns())
+      tile::TakeTurnOp::create(builder);
+    beginStep();
+    if (takesTurns())
+      tile::PassTurnOp::create(builder);
+    SmallVector<Value> after = computeStep(streamSums, before.drop_back());
+    after.push_back(arith::AddIOp::create(builder, number, frame.constant(1)));
+    return after;
+  });
 }
 
 /// The accumulators behind a step whose inner products have begun, with its own
@@ -285,12 +304,15 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
                                                      ValueRange initial) {
   const size_t numSums = initial.size() - 1;
   const StepRange range = emitRange();
-  SmallVector<Value> carried = frame.buildStep(range.first, [&]() {
-    loadNumbersOfRows();
-    awaitStep(initial.back());
-    beginStep();
-    return computeFactors(streamSums, initial.drop_back(), {});
-  });
+  SmallVector<Value> carried = frame.buildStep(
+      range.first,
+      [&]() {
+        loadNumbersOfRows();
+        awaitStep(initial.back());
+        beginStep();
+        return computeFactors(streamSums, initial.drop_back(), {});
+      },
+      range.origin);
   Value one = frame.constant(1);
   carried.push_back(arith::AddIOp::create(builder, number, one));
   carried = frame.buildOverSteps(
@@ -312,7 +334,8 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
         releaseProducts(last);
         after.push_back(arith::AddIOp::create(builder, number, one));
         return after;
-      });
+      },
+      range.origin);
   Value next = carried.pop_back_val();
   Value last = arith::SubIOp::create(builder, next, one);
   awaitProducts(last);

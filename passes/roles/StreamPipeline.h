@@ -58,7 +58,7 @@ public:
   }
   int64_t getCopyThreads() const override;
   /// Where a mask leaves the first or the last rows most of k.
-  bool isUneven() const override { return longest != Longest::None; }
+  bool isUneven() const override { return !isBand && longest != Longest::None; }
 
 private:
   StreamPipeline(ProgramFrame &frame, const MatmulShape &shape);
@@ -71,6 +71,9 @@ private:
   /// Whether products of both kinds read what is copied for inner ones.
   bool sharesInner() const { return !shared.empty(); }
   StepRange emitRange();
+  llvm::SmallVector<mlir::Value> buildOverSteps(const StepRange &range,
+                                                mlir::ValueRange initial,
+                                                ProgramFrame::Body body);
   void findRights();
   void beginInner(tile::DotOp dot);
   void loadNumbersOfRows();
@@ -107,6 +110,11 @@ private:
   /// all matrices that a program adds up.
   llvm::SmallSetVector<mlir::BlockArgument, 2> numbersOfRows;
   Longest longest = Longest::None;
+  /// Whether the mask shows few neighbours of each row, from some place on.
+  bool isBand = false;
+  /// Whether the elements that it shows to the rows of a tile are those of one
+  /// step.
+  bool isOneStep = false;
   llvm::SmallVector<tile::DotOp> innerDots;
   /// The right factors of products that inner products copy as well, and the
   /// factors of these.

@@ -36,6 +36,13 @@ static bool fitsBoxes(Type type) {
           size * getElementBytes(tensor) % unit == 0);
 }
 
+/// Whether boxes take the 16 rows of a warp where tiles have `matrixRows` rows
+/// of each of several matrices.
+static bool fitsWarps(int64_t matrixRows) {
+  constexpr int64_t ofWarp = tile::MmaAttr::kWarpRows, least = ofWarp / 2;
+  return matrixRows == least || matrixRows % ofWarp == 0;
+}
+
 /// Whether products are added up over a dimension of the batch of `dot`.
 static bool sumsBatch(tile::DotOp dot) {
   auto a = cast<RankedTensorType>(dot.getA().getType());
@@ -266,28 +273,63 @@ static bool isNarrowBand(const MatmulShape &shape, int64_t depth) {
          getShownSteps(3, depth, *shape.mostShown) * 100;
 }
 
+/// The most matrices whose rows a tile of one warpgroup may have; 1 if it has
+/// those of one.
+static int64_t getMostMatrices(const MatmulShape &shape) {
+  for (int64_t matrices = kRows; matrices > 1; --matrices)
+    if (shape.matrices % matrices == 0 && kRows % matrices == 0 &&
+        fitsWarps(kRows / matrices))
+      return matrices;
+  return 1;
+}
+
+/// What tiles of `matrices` matrices take where their steps begin with the
+/// first element that masks show, in elements of a row. Each step takes as long
+/// as some more elements. Two blocks of a multiprocessor take a bit longer than
+/// three.
+static int64_t getBandCost(const MatmulFields &fields, int64_t shown) {
+  constexpr int64_t ofStep = 16, percentOfTwo = 108, percentOfThree = 100;
+  const int64_t steps =
+      llvm::divideCeil(fields.rows / fields.matrices + shown - 1, fields.depth);
+  return steps * (fields.depth + ofStep) *
+         (fields.resident > 2 ? percentOfThree : percentOfTwo);
+}
+
 /// The fields of tiles that end after a few steps, by masks that show few
 /// elements of each row: one warpgroup has fewer steps than two that stream
 /// together, and while a tile of one block begins or ends, other blocks of the
-/// multiprocessor are amidst tiles of their own.
+/// multiprocessor are amidst tiles of their own. Rows of several matrices stand
+/// closer together, so that masks show fewer elements to some row of a tile:
+/// best is one step that has all of them.
 static std::optional<MatmulFields> chooseForBand(MatmulFields fields,
                                                  const MatmulShape &shape,
                                                  const Target &target) {
-  constexpr int64_t depth = 64, leastGainPercent = 15;
+  constexpr int64_t depth = 64, leastGainPercent = 15, unit = 16;
+  // A box has no more rows.
+  constexpr int64_t least = 32, most = 256;
   if (!shape.mostShown ||
       getShownSteps(1, depth, *shape.mostShown) * 100 >
           getShownSteps(2, depth, *shape.mostShown) * (100 - leastGainPercent))
     return std::nullopt;
   fields.rows = kRows;
   fields.threads = 2 * kWarpgroup;
-  fields.depth = depth;
   fields.steps = 1;
+  fields.matrices = getMostMatrices(shape);
+  const bool isShared = fields.matrices > 1;
+  std::optional<MatmulFields> best;
   for (int64_t blocks : {3, 2}) {
     fields.resident = blocks;
-    if (fitsRegisters(fields, shape) && fitsSharedMemory(fields, shape, target))
-      return fields;
+    for (fields.depth = isShared ? least : depth;
+         fields.depth <= (isShared ? most : depth); fields.depth += unit)
+      if (fitsRegisters(fields, shape) &&
+          fitsSharedMemory(fields, shape, target) &&
+          (!best || getBandCost(fields, *shape.mostShown) <
+                        getBandCost(*best, *shape.mostShown)))
+        best = fields;
   }
-  return std::nullopt;
+  if (best && !isShared)
+    best->matrices = 0;
+  return best;
 }
 
 /// The fields of steps that end before the next one begins, where another
@@ -395,6 +437,8 @@ void bastile::completeSpecialized(MatmulFields &fields,
   // What was chosen for one warpgroup is no rule for more.
   if (getWarpgroups(fields) == 1)
     choose(&MatmulFields::resident);
+  if (fields.rows == chosen.rows)
+    choose(&MatmulFields::matrices);
   auto hasRoom = [&] { return fitsSharedMemory(fields, shape, target); };
   while (!hasStages && fields.stages > 2 && !hasRoom())
     --fields.stages;
@@ -416,7 +460,7 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
   if (fields.vector != 2)
     return error() << "tensor cores give each thread 2 neighbouring sums; "
                       "leave out 'vector'";
-  if (fields.stages < 2)
+  if (fields.stages < (fields.endsSteps() ? 1 : 2))
     return error() << "warpgroups multiply what was copied ahead; use 2 or "
                       "more 'stages'";
   const int64_t warpgroups = getWarpgroups(fields);
@@ -456,6 +500,12 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
     return error() << fields.resident << " blocks share a multiprocessor only "
                    << "where left factors are computed, by one warpgroup a "
                       "block; leave out 'resident'";
+  if (fields.matrices > 1 && (shape.matrices % fields.matrices != 0 ||
+                              !fitsWarps(fields.rows / fields.matrices)))
+    return error() << "tiles have rows of " << fields.matrices
+                   << " matrices only where they share streamed factors, "
+                      "and 8 rows of each or a multiple of 16; leave out "
+                      "'matrices'";
   const int64_t unit = shape.isStreaming ? 16 : 64;
   for (auto [name, size] :
        {std::pair("depth", fields.depth), std::pair("columns", fields.columns)})

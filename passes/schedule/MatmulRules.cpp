@@ -106,7 +106,7 @@ MatmulFields bastile::completeMatmul(MatmulFields fields,
     // Fields that are about a GPU do nothing on the host, and are no error.
     fields.threads = 1;
     fields.depth = fields.stages = fields.roles = fields.cluster =
-        fields.split = fields.steps = fields.resident = 0;
+        fields.split = fields.steps = fields.resident = fields.matrices = 0;
   }
   if (chosen.isStaged()) {
     completeStaged(fields, chosen, shape, target);
@@ -244,7 +244,7 @@ LogicalResult bastile::verifyMatmul(function_ref<InFlightDiagnostic()> error,
   if (failed(verifyThreads(error, fields.threads, target)))
     return failure();
   if (fields.roles > 1 || fields.cluster > 1 || fields.split > 1 ||
-      fields.steps > 0 || fields.resident > 0)
+      fields.steps > 0 || fields.resident > 0 || fields.matrices > 1)
     return verifySpecialized(error, fields, shape, target);
   if (chooseMatmul(shape, target, fields.roles).isStaged())
     return verifyStaged(error, fields, shape, target);

@@ -63,6 +63,8 @@ struct MatmulShape {
   /// How many neighbouring elements of a streamed row masks show at most, where
   /// that is known.
   std::optional<int64_t> mostShown;
+  /// How many neighbouring matrices of a batch may have rows in the same tile.
+  int64_t matrices = 1;
 
   /// All columns of the products, in whole `unit`s.
   int64_t getAllColumns(int64_t unit) const {
@@ -81,7 +83,8 @@ struct MatmulShape {
 /// not yet.
 struct MatmulFields {
   int64_t rows = 0, columns = 0, depth = 0, threads = 0, vector = 0, stages = 0,
-          roles = 0, cluster = 0, split = 0, steps = 0, resident = 0;
+          roles = 0, cluster = 0, split = 0, steps = 0, resident = 0,
+          matrices = 0;
 
   MatmulFields() = default;
   explicit MatmulFields(tile::MatmulAttr pinned)
@@ -90,24 +93,25 @@ struct MatmulFields {
         vector(pinned.getVector()), stages(pinned.getStages()),
         roles(pinned.getRoles()), cluster(pinned.getCluster()),
         split(pinned.getSplit()), steps(pinned.getSteps()),
-        resident(pinned.getResident()) {}
+        resident(pinned.getResident()), matrices(pinned.getMatrices()) {}
 
   tile::MatmulAttr getAttr(mlir::MLIRContext *context) const {
     return tile::MatmulAttr::get(context, rows, columns, depth, threads, vector,
-                                 stages, roles, cluster, split, steps,
-                                 resident);
+                                 stages, roles, cluster, split, steps, resident,
+                                 matrices);
   }
 
   bool operator==(const MatmulFields &other) const {
     auto tie = [](const MatmulFields &x) {
       return std::tie(x.rows, x.columns, x.depth, x.threads, x.vector, x.stages,
-                      x.roles, x.cluster, x.split, x.steps, x.resident);
+                      x.roles, x.cluster, x.split, x.steps, x.resident,
+                      x.matrices);
     };
     return tie(*this) == tie(other);
   }
 
   /// Whether tensor cores multiply parts of both factors in shared memory.
-  bool isStaged() const { return stages > 1; }
+  bool isStaged() const { return stages > 1 || isSpecialized(); }
   /// Whether some warps only copy, by boxes.
   bool isSpecialized() const { return roles == 2; }
   /// Whether the products of a step end before the next one begins.

@@ -69,6 +69,9 @@ void Neighbourhood::addNeighbours(const MatmulFields &fields) {
   if (fields.split > 1)
     for (int64_t split : {fields.split * 2, fields.split / 2})
       change(&MatmulFields::split, split);
+  if (fields.matrices > 1)
+    for (int64_t matrices : {fields.matrices * 2, fields.matrices / 2})
+      change(&MatmulFields::matrices, matrices);
   if (fields.isSpecialized())
     change(&MatmulFields::steps, fields.endsSteps() ? 2 : 1);
   if (fields.isStaged())
@@ -83,7 +86,7 @@ static auto getOrder(const MatmulFields &fields) {
   return std::tuple(1.0 / fields.rows + 1.0 / fields.columns, -fields.threads,
                     -fields.rows, fields.depth, fields.stages, fields.vector,
                     -fields.roles, -fields.cluster, fields.split, fields.steps,
-                    fields.resident);
+                    fields.resident, fields.matrices);
 }
 
 ScheduleCandidates bastile::getMatmulCandidates(tile::KernelOp kernel,

@@ -11,6 +11,7 @@
 #include "dialect/KernelSpace.h"
 #include "passes/analysis/FollowingSums.h"
 #include "passes/analysis/MaskConditions.h"
+#include "passes/analysis/RowMatrices.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -61,6 +62,7 @@ MatmulShape::MatmulShape(tile::KernelOp kernel, const KernelSpace &space) {
     leastPart = rowBytes;
   if (isStreaming)
     mostShown = findMostShown(kernel.getBody().front(), space);
+  matrices = countRowMatrices(kernel, space);
   for (Operation &op : kernel.getBody().front()) {
     for (Type type : op.getResultTypes())
       usesFloat64 |= getElementTypeOrSelf(type).isF64();

@@ -83,3 +83,66 @@ func.func @pinned(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64x
   %o = tile.dot %e, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
   return %o : tensor<?x64xf32>
 }
+
+// -----
+
+// Eight matrices that share the streamed factors have eight rows each in a tile, of which
+// a window of 128 shows 135 neighbouring keys, in one step.
+// CHECK-LABEL: tile.kernel @grouped_kernel(
+// CHECK-SAME:    schedule = #tile.matmul<rows = 64, columns = 64, depth = 144, threads = 256, vector = 2, stages = 2, roles = 2, cluster = 1, steps = 1, resident = 2, matrices = 8>
+func.func @grouped(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x1x?x64xbf16>, %v: tensor<?x1x?x64xbf16>, %sinks: tensor<?x8x1x1xf32>) -> tensor<?x8x?x64xbf16> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x8x?x64xbf16>, tensor<?x1x?x64xbf16> -> tensor<?x8x?x?xf32>
+  %row = tile.iota over [2] like %s : tensor<?x8x?x1xi32>, tensor<?x8x?x?xf32>
+  %key = tile.iota like %s : tensor<?x8x?x?xi32>, tensor<?x8x?x?xf32>
+  %query = tile.broadcast %row like %s : tensor<?x8x?x1xi32>, tensor<?x8x?x?xf32> -> tensor<?x8x?x?xi32>
+  %before = arith.cmpi sle, %key, %query : tensor<?x8x?x?xi32>
+  %c = arith.constant 128 : i32
+  %cs = tile.broadcast %c like %row : i32, tensor<?x8x?x1xi32> -> tensor<?x8x?x1xi32>
+  %least = arith.subi %row, %cs : tensor<?x8x?x1xi32>
+  %leasts = tile.broadcast %least like %s : tensor<?x8x?x1xi32>, tensor<?x8x?x?xf32> -> tensor<?x8x?x?xi32>
+  %after = arith.cmpi sgt, %key, %leasts : tensor<?x8x?x?xi32>
+  %seen = arith.andi %before, %after : tensor<?x8x?x?xi1>
+  %never = arith.constant 0xFF800000 : f32
+  %hidden = tile.broadcast %never like %s : f32, tensor<?x8x?x?xf32> -> tensor<?x8x?x?xf32>
+  %x = arith.select %seen, %s, %hidden : tensor<?x8x?x?xi1>, tensor<?x8x?x?xf32>
+  %m = tile.reduce max %x : tensor<?x8x?x?xf32> -> tensor<?x8x?x1xf32>
+  %sink = tile.broadcast %sinks like %m : tensor<?x8x1x1xf32>, tensor<?x8x?x1xf32> -> tensor<?x8x?x1xf32>
+  %largest = arith.maximumf %m, %sink : tensor<?x8x?x1xf32>
+  %ms = tile.broadcast %largest like %s : tensor<?x8x?x1xf32>, tensor<?x8x?x?xf32> -> tensor<?x8x?x?xf32>
+  %d = arith.subf %x, %ms : tensor<?x8x?x?xf32>
+  %e = math.exp %d : tensor<?x8x?x?xf32>
+  %o = tile.dot %e, %v contract [1, 0] : tensor<?x8x?x?xf32>, tensor<?x1x?x64xbf16> -> tensor<?x8x?x64xf32>
+  %r = arith.truncf %o : tensor<?x8x?x64xf32> to tensor<?x8x?x64xbf16>
+  return %r : tensor<?x8x?x64xbf16>
+}
+
+// -----
+
+// Of three matrices no tile has as many rows each.
+// CHECK-LABEL: tile.kernel @odd_kernel(
+// CHECK-SAME:    schedule = #tile.matmul<rows = 64, columns = 64, depth = 64, threads = 256, vector = 2, stages = 2, roles = 2, cluster = 1, steps = 1, resident = 3>
+func.func @odd(%q: tensor<?x3x?x64xbf16>, %k: tensor<?x1x?x64xbf16>, %v: tensor<?x1x?x64xbf16>, %sinks: tensor<?x3x1x1xf32>) -> tensor<?x3x?x64xbf16> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x3x?x64xbf16>, tensor<?x1x?x64xbf16> -> tensor<?x3x?x?xf32>
+  %row = tile.iota over [2] like %s : tensor<?x3x?x1xi32>, tensor<?x3x?x?xf32>
+  %key = tile.iota like %s : tensor<?x3x?x?xi32>, tensor<?x3x?x?xf32>
+  %query = tile.broadcast %row like %s : tensor<?x3x?x1xi32>, tensor<?x3x?x?xf32> -> tensor<?x3x?x?xi32>
+  %before = arith.cmpi sle, %key, %query : tensor<?x3x?x?xi32>
+  %c = arith.constant 128 : i32
+  %cs = tile.broadcast %c like %row : i32, tensor<?x3x?x1xi32> -> tensor<?x3x?x1xi32>
+  %least = arith.subi %row, %cs : tensor<?x3x?x1xi32>
+  %leasts = tile.broadcast %least like %s : tensor<?x3x?x1xi32>, tensor<?x3x?x?xf32> -> tensor<?x3x?x?xi32>
+  %after = arith.cmpi sgt, %key, %leasts : tensor<?x3x?x?xi32>
+  %seen = arith.andi %before, %after : tensor<?x3x?x?xi1>
+  %never = arith.constant 0xFF800000 : f32
+  %hidden = tile.broadcast %never like %s : f32, tensor<?x3x?x?xf32> -> tensor<?x3x?x?xf32>
+  %x = arith.select %seen, %s, %hidden : tensor<?x3x?x?xi1>, tensor<?x3x?x?xf32>
+  %m = tile.reduce max %x : tensor<?x3x?x?xf32> -> tensor<?x3x?x1xf32>
+  %sink = tile.broadcast %sinks like %m : tensor<?x3x1x1xf32>, tensor<?x3x?x1xf32> -> tensor<?x3x?x1xf32>
+  %largest = arith.maximumf %m, %sink : tensor<?x3x?x1xf32>
+  %ms = tile.broadcast %largest like %s : tensor<?x3x?x1xf32>, tensor<?x3x?x?xf32> -> tensor<?x3x?x?xf32>
+  %d = arith.subf %x, %ms : tensor<?x3x?x?xf32>
+  %e = math.exp %d : tensor<?x3x?x?xf32>
+  %o = tile.dot %e, %v contract [1, 0] : tensor<?x3x?x?xf32>, tensor<?x1x?x64xbf16> -> tensor<?x3x?x64xf32>
+  %r = arith.truncf %o : tensor<?x3x?x64xf32> to tensor<?x3x?x64xbf16>
+  return %r : tensor<?x3x?x64xbf16>
+}

@@ -135,3 +135,14 @@ tile.kernel @resident_stages(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: t
   %o = tile.dot %p, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
   tile.return %o : tensor<?x64xf32>
 }
+
+// -----
+
+// expected-error@+1 {{tiles have rows of 2 matrices only where they share streamed factors, and 8 rows of each or a multiple of 16; leave out 'matrices'}}
+tile.kernel @matrices(%q: tensor<2x?x64xbf16>, %k: tensor<2x?x64xbf16>, %v: tensor<2x?x64xbf16>) -> tensor<2x?x64xf32>
+    attributes {schedule = #tile.matmul<rows = 64, matrices = 2>} {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<2x?x64xbf16>, tensor<2x?x64xbf16> -> tensor<2x?x?xf32>
+  %p = math.exp %s : tensor<2x?x?xf32>
+  %o = tile.dot %p, %v contract [1, 0] : tensor<2x?x?xf32>, tensor<2x?x64xbf16> -> tensor<2x?x64xf32>
+  tile.return %o : tensor<2x?x64xf32>
+}
