@@ -36,11 +36,19 @@ class TracedOperator:
             differentiated.
         any_length: names of operands whose rows have a length that is no part of the
             code, unless it is 1.
+        fixed_sizes: called on the numbers of a call, returns which leading sizes are
+            part of the code: names of operands, and the dimensions.
         key: a name that no other operator has, by default the function's.
     """
 
     def __init__(
-        self, function, check=None, differentiated=(), any_length=(), key=None
+        self,
+        function,
+        check=None,
+        differentiated=(),
+        any_length=(),
+        fixed_sizes=None,
+        key=None,
     ):
         parameters = inspect.signature(function).parameters.values()
         self.name = function.__name__
@@ -53,8 +61,10 @@ class TracedOperator:
         self._function = function
         self._check = check
         self._differentiated = tuple(differentiated)
-        #: Leading sizes that code depends on, as in `Recipe`.
-        self._fixed = frozenset()
+        self._fixed_sizes = fixed_sizes
+        #: Leading sizes that code depends on, as in `Recipe`, by those that
+        #: `fixed_sizes` asks for.
+        self._fixed = {}
         self._requests = {}
         self.native = _bastile.Operator(self._specialize, self.name, self.operands)
         self._call = self.native.caller()
@@ -81,17 +91,28 @@ class TracedOperator:
             if wanted:
                 raise ValueError(f"{self.name}: its results are gradients already")
             wanted = self._differentiated
+        asked = self._find_fixed(attributes)
         while True:
+            fixed = self._fixed.get(asked, asked)
             # Code depends on the last size, and on which leading sizes repeat.
-            types = tensor_types.row_types(shapes, elements, self._fixed, self._free)
+            types = tensor_types.row_types(shapes, elements, fixed, self._free)
             key = tuple(types), attributes, wanted
             try:
                 if key not in self._requests:
-                    source = self._trace(shapes, elements, attributes)
+                    source = self._trace(shapes, elements, attributes, fixed)
                     self._requests[key] = self._request(source, wanted)
                 return self._requests[key]
             except traced_graph.FreeSizes as sizes:
-                self._fixed |= sizes.places
+                self._fixed[asked] = fixed | sizes.places
+
+    def _find_fixed(self, attributes):
+        """The leading sizes that `fixed_sizes` asks for: numbers of operands and
+        dimensions."""
+        if self._fixed_sizes is None:
+            return frozenset()
+        numbers = dict(zip(self.attributes, attributes))
+        places = self._fixed_sizes(**numbers)
+        return frozenset((self.operands.index(x), d) for x, d in places)
 
     def _request(self, source, wanted):
         alone = bool(self._differentiated)
@@ -104,16 +125,16 @@ class TracedOperator:
             drop_value=alone,
         )
 
-    def _trace(self, shapes, elements, attributes):
+    def _trace(self, shapes, elements, attributes, fixed):
         present = [i for i, shape in enumerate(shapes) if shape is not None]
         names = [self.operands[i] for i in present]
         free = {n for n, i in enumerate(present) if i in self._free}
         # By their places among the operands that are there.
-        fixed = {(present.index(i), d) for i, d in self._fixed if i in present}
+        of_present = {(present.index(i), d) for i, d in fixed if i in present}
         patterns = [
             pattern(
                 shapes[i],
-                {d for j, d in self._fixed if j == i},
+                {d for j, d in fixed if j == i},
                 is_free=i in self._free,
             )
             for i in present
@@ -124,7 +145,7 @@ class TracedOperator:
                 dict(zip(names, patterns)),
                 dict(zip(names, (elements[i] for i in present))),
                 dict(zip(self.attributes, attributes)),
-                fixed=fixed,
+                fixed=of_present,
                 free=free,
             )
         except traced_graph.FreeSizes as sizes:
