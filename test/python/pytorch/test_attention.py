@@ -290,6 +290,29 @@ def test_heads_that_share_keys(key_heads):
     )
 
 
+@pytest.mark.parametrize("key_heads", [1, 2, 3, 6])
+def test_windows_of_heads_that_share_keys(key_heads):
+    """The number of heads that share keys is a part of such code."""
+    heads = make_heads(7, 9, key_heads=key_heads)
+    query, key = places(7, 9)
+    seen = (key <= query) & (key >= query - 3)
+    check(
+        list(heads),
+        lambda: [ops.attention(*heads, causal=True, window=(3, 0))],
+        lambda: attend(*heads, seen=seen)[:1],
+        exact=list(heads),
+    )
+
+
+def test_which_heads_are_a_part_of_the_code():
+    def source(key_heads, **named):
+        heads = make_heads(7, 9, key_heads=key_heads)
+        return find_request(heads, {"causal": True, **named}).source
+
+    assert source(2, window=(3, 0)) != source(3, window=(3, 0))
+    assert source(2) == source(3)
+
+
 def test_any_strides():
     heads = [x.detach() for x in make_heads(7, 9)]
     apart = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in heads]
@@ -309,8 +332,8 @@ def test_no_length_compiles_anything():
     assert bastile.compilations() == count
 
 
-def count_launches(heads, named):
-    """How many kernels a GPU runs forward."""
+def find_request(heads, named):
+    """What a call asks the compiler for."""
     requests = []
     request = attention.request
 
@@ -324,7 +347,12 @@ def count_launches(heads, named):
         ops.attention(*heads, **named)
     finally:
         del attention.request
-    text = _bastile.describe_text(requests[0].on("sm_90").native())
+    return requests[0]
+
+
+def count_launches(heads, named):
+    """How many kernels a GPU runs forward."""
+    text = _bastile.describe_text(find_request(heads, named).on("sm_90").native())
     return len(json.loads(text)["functions"][0]["launches"])
 
 
