@@ -82,6 +82,7 @@ private:
   /// NaN if either value is NaN or, with `dropsNaN`, the other value.
   void chooseOne(bool larger, bool dropsNaN);
   void applyPower();
+  void applyProduct();
   LogicalResult applyBroadcast(tile::BroadcastOp broadcast);
   void applyReduce(tile::ReduceOp reduce);
   void applyReduceRows(tile::ReduceRowsOp reduce);
@@ -125,6 +126,21 @@ std::optional<double> getConstant(Value value) {
   if (!matchPattern(value, m_ConstantFloat(&number)))
     return std::nullopt;
   return number.convertToDouble();
+}
+
+void Rule::applyProduct() {
+  if (op->getOperand(0) == op->getOperand(1)) {
+    // A gradient that is repeated, as a sum's is, is doubled ahead.
+    auto repeated = g.getValue().getDefiningOp<tile::BroadcastOp>();
+    if (!repeated || !isDifferentiable(repeated.getSource().getType()))
+      return add(0, g * 2.0 * operand(0));
+    return add(0, (Expr(builder, repeated.getSource()) * 2.0).like(g) *
+                      operand(0));
+  }
+  if (isActive(0))
+    add(0, g * operand(1));
+  if (isActive(1))
+    add(1, g * operand(0));
 }
 
 void Rule::chooseOne(bool larger, bool dropsNaN) {
@@ -407,12 +423,9 @@ LogicalResult Rule::apply() {
           add(1, -g);
         return success();
       })
-      .Case([&](arith::MulFOp) {
-        if (isActive(0))
-          add(0, g * operand(1));
-        if (isActive(1))
-          add(1, g * operand(0));
-        return success();
+      .Case<arith::MulFOp, math::FmaOp>([&](auto) {
+        applyProduct();
+        return isa<math::FmaOp>(op) ? (add(2, g), success()) : success();
       })
       .Case([&](arith::DivFOp) {
         Expr quotient = g / operand(1);
@@ -512,14 +525,6 @@ LogicalResult Rule::apply() {
       })
       .Case([&](math::PowFOp) {
         applyPower();
-        return success();
-      })
-      .Case([&](math::FmaOp) {
-        if (isActive(0))
-          add(0, g * operand(1));
-        if (isActive(1))
-          add(1, g * operand(0));
-        add(2, g);
         return success();
       })
       // Steps are flat wherever they have a derivative.

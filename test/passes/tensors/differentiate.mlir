@@ -40,12 +40,12 @@ func.func @mulf(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // -----
 
-// Both operands are one value: their gradients add up.
+// Both operands are one value: its gradient is twice that of one.
 // CHECK-LABEL: func @square_backward(
 // CHECK-SAME:      %[[G:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "grad_result0"}
 // CHECK-SAME:      %[[X:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "arg0"}
-// CHECK-NEXT:    %[[HALF:.*]] = arith.mulf %[[G]], %[[X]]
-// CHECK-NEXT:    %[[DX:.*]] = arith.addf %[[HALF]], %[[HALF]]
+// CHECK:         %[[TWICE:.*]] = arith.mulf %[[G]], %
+// CHECK-NEXT:    %[[DX:.*]] = arith.mulf %[[TWICE]], %[[X]]
 // CHECK-NEXT:    return %[[DX]]
 func.func @square(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = arith.mulf %x, %x : tensor<?x8xf32>
