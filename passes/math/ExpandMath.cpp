@@ -163,7 +163,9 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
       populateRemainderPatterns(patterns);
       for (auto program : getOperation().getOps<tile::ProgramOp>()) {
         markApproximate(program);
+        divideByNoRoots(program);
         markFlushed(program);
+        collectFactors(program);
       }
     }
     populateFunctionPatterns(patterns);

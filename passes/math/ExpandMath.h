@@ -40,10 +40,17 @@ std::optional<double> getConstant(mlir::Value value);
 /// every result that depends on them is rounded to 16 bits or fewer.
 void markApproximate(tile::ProgramOp program);
 
+/// Makes approximate quotients by roots products with reciprocals of the roots.
+void divideByNoRoots(tile::ProgramOp program);
+
 /// Marks the functions and divisions of `program` for which numbers below
 /// 2^-126 are known not to matter, and scales the operands of approximate
 /// divisions so that they do not.
 void markFlushed(tile::ProgramOp program);
+
+/// Multiplies values of `program` by constants as seldom as possible, also by
+/// those that scale divisions.
+void collectFactors(tile::ProgramOp program);
 
 /// Whether the GPU may take numbers below 2^-126 for 0 where it computes `op`.
 inline bool isFlushed(mlir::Operation *op) {
