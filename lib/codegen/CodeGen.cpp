@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "bastile/CodeGen.h"
+#include "lib/codegen/AdvanceAddresses.h"
 #include "lib/codegen/Contract.h"
 #include "lib/codegen/Generate.h"
 #include "lib/codegen/SinkConditions.h"
@@ -179,6 +180,7 @@ static llvm::ModulePassManager buildKernelPipeline() {
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass(
       llvm::SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
+  passes.addPass(AdvanceAddressesPass());
   passes.addPass(SinkConditionsPass());
 
   llvm::ModulePassManager module;
