@@ -113,6 +113,22 @@ func.func @fold_to_columns(%t: tensor<1x256xf32>) {
 
 // -----
 
+func.func @any_of_floats(%t: tensor<64x1xf32, #tile.mma<warps = 4>>) {
+  // expected-error @below {{'tile.any' op asks for elements that are true, of which 'tensor<64x1xf32, #tile.mma<warps = 4>>' has none}}
+  %0 = tile.any %t : tensor<64x1xf32, #tile.mma<warps = 4>>
+  return
+}
+
+// -----
+
+func.func @any_without_a_layout(%t: tensor<64x1xi1>) {
+  // expected-error @below {{'tile.any' op asks each warp for its own rows, but 'tensor<64x1xi1>' has no layout of products}}
+  %0 = tile.any %t : tensor<64x1xi1>
+  return
+}
+
+// -----
+
 // In the layout of products each thread keeps a pair of each row.
 #sum = #tile.mma<warps = 4>
 func.func @fold_products(%t: tensor<64x128xf32, #sum>) {

@@ -86,6 +86,7 @@ def test_functions(source, shape, grad):
     check(source, f"--shape={shape}", *grad, *HOPPER)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("columns", [8, 9])
 @pytest.mark.parametrize("place", [(), ("--gap=8",), ("--offset=8",), ("--gap=7",)])
 def test_rows_that_are_no_multiple_of_16_bytes(columns, place):

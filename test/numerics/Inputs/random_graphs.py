@@ -13,7 +13,7 @@ import graphs
 from batch import Batch, Case, Options
 from runner import target
 
-COUNT = int(os.environ.get("BASTILE_RANDOM_GRAPHS", "120"))
+COUNT = int(os.environ.get("BASTILE_RANDOM_GRAPHS", "48"))
 FIRST = int(os.environ.get("BASTILE_RANDOM_GRAPHS_FIRST", "0"))
 CHUNK = 10
 

@@ -150,6 +150,29 @@ tile.program @fold(%m: index, %n: index, %x: !matrix {tile.dimensions = ["m", "n
 
 // -----
 
+// A thread asks for its two rows, and then its warp for those of all its threads.
+// CHECK-LABEL: tile.program @any(
+// CHECK:         %[[MASK:.*]] = arith.constant -1 : i32
+// CHECK:         %[[OWN:.*]] = arith.ori %
+// CHECK:         nvvm.vote.sync any %[[MASK]], %[[OWN]] -> i1
+!matrix = memref<?x?xf32, strided<[?, 1]>>
+tile.program @any(%m: index, %n: index, %x: !matrix {tile.dimensions = ["m", "n"]},
+    %y: !matrix {tile.dimensions = ["m", "n"]})
+    attributes {dimensions = ["m", "n"], programs = {m = 64 : i64},
+                schedule = #tile.launch<threads = 128>} {
+  %0 = tile.load %x[%m, %n] : !matrix -> tensor<64x16xf32, #tile.mma<warps = 4>>
+  %1 = tile.reduce max %0 : tensor<64x16xf32, #tile.mma<warps = 4>> -> tensor<64x1xf32, #tile.mma<warps = 4>>
+  %zero = arith.constant dense<0.0> : tensor<64x1xf32, #tile.mma<warps = 4>>
+  %2 = arith.cmpf ogt, %1, %zero : tensor<64x1xf32, #tile.mma<warps = 4>>
+  %3 = tile.any %2 : tensor<64x1xi1, #tile.mma<warps = 4>>
+  scf.if %3 {
+    tile.store %0, %y[%m, %n] : tensor<64x16xf32, #tile.mma<warps = 4>>, !matrix
+  }
+  tile.return
+}
+
+// -----
+
 // Two tiles side by side: in each of the two repetitions of the rows, the pieces of
 // the first tile come ahead of those of the second one.
 // CHECK-LABEL: tile.program @join(

@@ -290,6 +290,7 @@ def test_second_derivatives_are_refused():
 # PyTorch's machinery.
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("how", [WAYS["chunks"], WAYS["slabs"]])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_compiled_graphs(dtype, how):

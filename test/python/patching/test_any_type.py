@@ -31,6 +31,7 @@ TYPES = {
 }
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", TYPES)
 def test_type(name):
     tried = try_types.try_type(name)

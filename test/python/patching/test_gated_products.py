@@ -93,6 +93,7 @@ def test_models(name, again, taken, monkeypatch):
         assert len(taken) == 2 * len(model.model.layers)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("name", ["gemma2", "llama", "phi3"])
 def test_errors_of_bfloat16_are_those_of_the_model(name, taken):
     exact, inputs = make(name), tiny_models.batch()

@@ -134,6 +134,7 @@ def test_eager_attention_and_its_weights():
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", ["qwen3", "gemma3"])
 def test_in_one_graph(name):
     model, inputs = make(name), tiny_models.batch()

@@ -33,6 +33,7 @@ def example(name):
     return module
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("name", ["qwen3", "gpt_oss"])
 def test_gradient_checkpointing(name, reentrant):

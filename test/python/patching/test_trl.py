@@ -185,6 +185,7 @@ METRICS = {
 }
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "trainer, options",
     [

@@ -378,6 +378,7 @@ def test_one_key():
     check_case(5, 1, {"key_mask": mask}, {"seen": mask[:, None, None]})
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "batch, queries, keys", [(2, 0, 9), (0, 7, 9), (2, 5, 0), (2, 0, 0)]
 )

@@ -39,6 +39,7 @@ def differentiate(results, operands):
     return torch.autograd.grad(total, operands)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_compiled_without_a_graph_break(dynamic):
     compiled = torch.compile(step, fullgraph=True, dynamic=dynamic)

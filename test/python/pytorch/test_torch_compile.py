@@ -58,6 +58,7 @@ def gradients(function, operands):
     return [*results, *(x.grad for x in operands if x.is_floating_point())]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(("function", "kinds"), FUNCTIONS)
 def test_full_graph(function, kinds, device):
     operands = make_operands(kinds, device=device)
