@@ -5,6 +5,7 @@ transformations and graphs of the GPU."""
 
 import pytest
 import torch
+import torch._dynamo.testing
 from attention import attend, make_heads, places
 from bastile import functional, ops
 from torch.utils.checkpoint import checkpoint
@@ -39,7 +40,6 @@ def differentiate(results, operands):
     return torch.autograd.grad(total, operands)
 
 
-@pytest.mark.long(every=3)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_compiled_without_a_graph_break(dynamic):
     compiled = torch.compile(step, fullgraph=True, dynamic=dynamic)
