@@ -101,7 +101,7 @@ def pin(forward, backward=None):
     "heads, fields",
     [
         (2, "rows = 64, matrices = 2, depth = 48, steps = 1"),
-        (4, "rows = 64, matrices = 4, depth = 64, steps = 1"),
+        (4, "rows = 64, matrices = 4, depth = 64, steps = 1, resident = 2"),
         (4, "rows = 64, matrices = 2, depth = 32, steps = 2, resident = 1"),
         (8, "rows = 64, matrices = 8, depth = 48, steps = 1"),
         (8, "rows = 64, matrices = 8, depth = 16, steps = 1, stages = 1"),
