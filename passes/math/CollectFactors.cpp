@@ -46,19 +46,6 @@ Value getRepeated(Value value) {
              : Value();
 }
 
-/// The operand of `op`, which computes a product, a quotient or a negation,
-/// through which a factor of the result can be applied; null if there is none.
-/// `isPart` says whether an operand takes the factor.
-OpOperand *findPart(Operation *op, function_ref<bool(OpOperand &)> isPart) {
-  if (isa<arith::MulFOp>(op))
-    for (OpOperand &operand : op->getOpOperands())
-      if (isPart(operand))
-        return &operand;
-  if (isa<arith::DivFOp, arith::NegFOp>(op) && isPart(op->getOpOperand(0)))
-    return &op->getOpOperand(0);
-  return nullptr;
-}
-
 /// What takes a factor of the value at `use`: the operand, in the op that
 /// computes the value or further within, that is a constant or the same for all
 /// of a vector. Values on the way have no other users.
@@ -71,12 +58,15 @@ OpOperand *findTaker(OpOperand &use, double factor, unsigned depth = 0) {
   Operation *op = value.getDefiningOp();
   if (!op || !value.hasOneUse() || depth == kMostDepth)
     return nullptr;
-  OpOperand *taker = nullptr;
-  findPart(op, [&](OpOperand &operand) {
-    taker = findTaker(operand, factor, depth + 1);
-    return taker != nullptr;
-  });
-  return taker;
+  MutableArrayRef<OpOperand> parts;
+  if (isa<arith::MulFOp>(op))
+    parts = op->getOpOperands();
+  else if (isa<arith::DivFOp, arith::NegFOp>(op))
+    parts = op->getOpOperands().take_front();
+  for (OpOperand &part : parts)
+    if (OpOperand *taker = findTaker(part, factor, depth + 1))
+      return taker;
+  return nullptr;
 }
 
 /// Multiplies what `taker` takes by `factor`.

@@ -118,8 +118,7 @@ DictionaryAttr ProgramFrame::getParts() {
     const int64_t length =
         name == "m"   ? extents.getMatrixRows() * schedule.getRowBlocks()
         : name == "n" ? extents.columns
-        : name.getValue() == getBatchName(0) ? extents.matrices
-                                             : 1;
+                      : getPlaces(name);
     parts.set(name, builder.getI64IntegerAttr(length));
   }
   return parts.getDictionary(builder.getContext());

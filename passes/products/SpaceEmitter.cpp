@@ -248,6 +248,32 @@ Value SpaceEmitter::numberRows(RankedTensorType type, Value first) {
                                                     /*like=*/Value());
 }
 
+/// The number that `iota` counts over several dimensions, the last of them
+/// fastest; null if each has one place. `rows` names the dimension of rows.
+/// `getPlace` says where in a dimension `ahead` of the last one a tile lies, in
+/// whose terms `asPlace` puts a size.
+Value SpaceEmitter::countOver(
+    tile::IotaOp iota, StringRef rows,
+    function_ref<Value(int64_t ahead, StringAttr name)> getPlace,
+    function_ref<Value(Value size)> asPlace) {
+  Value number;
+  for (int64_t dimension : *iota.getOver()) {
+    if (iota.getType().getDimSize(dimension) == 1)
+      continue;
+    const int64_t ahead = iota.getType().getRank() - 1 - dimension;
+    auto name = builder.getStringAttr(ahead != 1 ? getBatchName(ahead - 2)
+                                                 : rows.str());
+    Value place = getPlace(ahead, name);
+    if (number)
+      place = arith::AddIOp::create(
+          builder,
+          arith::MulIOp::create(builder, number, asPlace(getSize(name))),
+          place);
+    number = place;
+  }
+  return number;
+}
+
 /// The numbers of rows that `iota` counts over dimensions of which a tile has
 /// several places each: those of rows, of matrices or of both.
 Value SpaceEmitter::emitIotaOfMatrices(tile::IotaOp iota,
@@ -261,40 +287,27 @@ Value SpaceEmitter::emitIotaOfMatrices(tile::IotaOp iota,
     return tile::BroadcastOp::create(builder, column, number, /*like=*/Value());
   };
   Value inTile = tile::IotaRowsOp::create(builder, column, constant(0));
-  Value ofMatrix = arith::ConstantOp::create(
-      builder, DenseElementsAttr::get(
-                   column, builder.getIntegerAttr(column.getElementType(),
-                                                  extents.getMatrixRows())));
-  Value sum;
-  for (int64_t dimension : *iota.getOver()) {
-    if (iota.getType().getDimSize(dimension) == 1)
-      continue;
-    const int64_t ahead = iota.getType().getRank() - 1 - dimension;
-    auto name =
-        builder.getStringAttr(ahead != 1 ? getBatchName(ahead - 2) : "m");
-    Value place = splat(ahead != 1 ? batch.lookup(name) : row);
+  Value ofMatrix = splat(constant(extents.getMatrixRows()));
+  auto getPlace = [&](int64_t ahead, StringAttr name) -> Value {
+    Value first = splat(ahead != 1 ? batch.lookup(name) : row);
     if (ahead == 1)
-      place = arith::AddIOp::create(
-          builder, place, arith::RemUIOp::create(builder, inTile, ofMatrix));
-    else if (ahead == 2)
-      place = arith::AddIOp::create(
-          builder, place, arith::DivUIOp::create(builder, inTile, ofMatrix));
-    if (sum)
-      place = arith::AddIOp::create(
-          builder, arith::MulIOp::create(builder, sum, splat(getSize(name))),
-          place);
-    sum = place;
-  }
-  return column == type ? sum
-                        : tile::BroadcastOp::create(builder, type, sum,
+      return arith::AddIOp::create(
+          builder, first, arith::RemUIOp::create(builder, inTile, ofMatrix));
+    if (ahead == 2)
+      return arith::AddIOp::create(
+          builder, first, arith::DivUIOp::create(builder, inTile, ofMatrix));
+    return first;
+  };
+  Value number = countOver(iota, "m", getPlace, splat);
+  return column == type ? number
+                        : tile::BroadcastOp::create(builder, type, number,
                                                     /*like=*/Value());
 }
 
 Value SpaceEmitter::emitIota(tile::IotaOp iota, bool ofFactor) {
   RankedTensorType type = getTileType(iota.getType(), ofFactor);
-  std::optional<ArrayRef<int64_t>> over = iota.getOver();
   const bool isTransposed = ofFactor && space.isTransposed();
-  if (!over) {
+  if (!iota.getOver()) {
     if (!KernelSpace::hasColumns(iota.getResult()))
       return numberColumns(type, constant(0));
     return isTransposed ? numberRows(type, row)
@@ -302,26 +315,15 @@ Value SpaceEmitter::emitIota(tile::IotaOp iota, bool ofFactor) {
   }
   if (extents.matrices > 1 && type.getDimSize(0) != 1)
     return emitIotaOfMatrices(iota, type);
-  // Rows are counted over several dimensions, the last of them fastest.
-  const int64_t rank = iota.getType().getRank();
-  Value number;
   bool numbersRows = false;
-  for (int64_t dimension : *over) {
-    if (iota.getType().getDimSize(dimension) == 1)
-      continue;
-    const int64_t ahead = rank - 1 - dimension;
+  auto getPlace = [&](int64_t ahead, StringAttr name) -> Value {
     numbersRows = ahead == 1;
-    auto name = builder.getStringAttr(ahead != 1     ? getBatchName(ahead - 2)
-                                      : isTransposed ? "k"
-                                                     : "m");
-    Value place = ahead != 1 ? batch.lookup(name) : isTransposed ? stream : row;
-    number = number ? arith::AddIOp::create(
-                          builder,
-                          arith::MulIOp::create(builder, number, getSize(name)),
-                          place)
-                          .getResult()
-                    : place;
-  }
+    if (!numbersRows)
+      return batch.lookup(name);
+    return isTransposed ? stream : row;
+  };
+  Value number = countOver(iota, isTransposed ? "k" : "m", getPlace,
+                           [](Value size) { return size; });
   if (!number)
     number = constant(0);
   if (numbersRows)

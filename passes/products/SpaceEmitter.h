@@ -139,6 +139,11 @@ private:
   mlir::Value emitExponentOf2(mlir::Value statistic, bool ofFactor);
   mlir::Value emitIota(tile::IotaOp iota, bool ofFactor);
   mlir::Value numberRows(mlir::RankedTensorType type, mlir::Value first);
+  mlir::Value countOver(
+      tile::IotaOp iota, llvm::StringRef rows,
+      llvm::function_ref<mlir::Value(int64_t ahead, mlir::StringAttr name)>
+          getPlace,
+      llvm::function_ref<mlir::Value(mlir::Value size)> asPlace);
   mlir::Value emitIotaOfMatrices(tile::IotaOp iota,
                                  mlir::RankedTensorType type);
   mlir::Value emitMasked(mlir::OpResult result, const Mask &mask);

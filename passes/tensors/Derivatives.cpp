@@ -82,7 +82,12 @@ private:
   /// NaN if either value is NaN or, with `dropsNaN`, the other value.
   void chooseOne(bool larger, bool dropsNaN);
   void applyPower();
-  void applyProduct();
+  /// Adds `gradient` to that of the first operand.
+  LogicalResult pass(const Expr &gradient) {
+    add(0, gradient);
+    return success();
+  }
+  LogicalResult applyProduct();
   LogicalResult applyBroadcast(tile::BroadcastOp broadcast);
   void applyReduce(tile::ReduceOp reduce);
   void applyReduceRows(tile::ReduceRowsOp reduce);
@@ -128,19 +133,23 @@ std::optional<double> getConstant(Value value) {
   return number.convertToDouble();
 }
 
-void Rule::applyProduct() {
+LogicalResult Rule::applyProduct() {
   if (op->getOperand(0) == op->getOperand(1)) {
     // A gradient that is repeated, as a sum's is, is doubled ahead.
     auto repeated = g.getValue().getDefiningOp<tile::BroadcastOp>();
-    if (!repeated || !isDifferentiable(repeated.getSource().getType()))
-      return add(0, g * 2.0 * operand(0));
-    return add(0, (Expr(builder, repeated.getSource()) * 2.0).like(g) *
-                      operand(0));
+    const bool isAhead =
+        repeated && isDifferentiable(repeated.getSource().getType());
+    add(0, (isAhead ? (Expr(builder, repeated.getSource()) * 2.0).like(g)
+                    : g * 2.0) *
+               operand(0));
+  } else {
+    for (unsigned index : {0, 1})
+      if (isActive(index))
+        add(index, g * operand(1 - index));
   }
-  if (isActive(0))
-    add(0, g * operand(1));
-  if (isActive(1))
-    add(1, g * operand(0));
+  if (isa<math::FmaOp>(op))
+    add(2, g);
+  return success();
 }
 
 void Rule::chooseOne(bool larger, bool dropsNaN) {
@@ -364,10 +373,6 @@ void Rule::applyJoin(tile::JoinOp join) {
 
 /// Trigonometric and hyperbolic functions and their inverses.
 LogicalResult Rule::applyAngleFunction() {
-  auto pass = [&](const Expr &gradient) {
-    add(0, gradient);
-    return success();
-  };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](math::SinOp) { return pass(g * cos(operand(0))); })
       .Case([&](math::CosOp) { return pass(-(g * sin(operand(0)))); })
@@ -423,10 +428,7 @@ LogicalResult Rule::apply() {
           add(1, -g);
         return success();
       })
-      .Case<arith::MulFOp, math::FmaOp>([&](auto) {
-        applyProduct();
-        return isa<math::FmaOp>(op) ? (add(2, g), success()) : success();
-      })
+      .Case<arith::MulFOp, math::FmaOp>([&](auto) { return applyProduct(); })
       .Case([&](arith::DivFOp) {
         Expr quotient = g / operand(1);
         add(0, quotient);
@@ -460,18 +462,11 @@ LogicalResult Rule::apply() {
           add(2, select(choice.getCondition(), g.constant(0), g));
         return success();
       })
-      .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) {
-        add(0, g);
-        return success();
-      })
-      .Case([&](math::ExpOp) {
-        add(0, g * result());
-        return success();
-      })
+      .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return pass(g); })
+      .Case([&](math::ExpOp) { return pass(g * result()); })
       .Case([&](math::Exp2Op) {
         constexpr double ln2 = 0.69314718055994530942;
-        add(0, g * result() * ln2);
-        return success();
+        return pass(g * result() * ln2);
       })
       .Case([&](math::ExpM1Op) {
         add(0, g * (result() + 1.0));
