@@ -257,7 +257,8 @@ Value SpaceEmitter::countOver(
     function_ref<Value(int64_t ahead, StringAttr name)> getPlace,
     function_ref<Value(Value size)> asPlace) {
   Value number;
-  for (int64_t dimension : *iota.getOver()) {
+  const ArrayRef<int64_t> over = *iota.getOver();
+  for (int64_t dimension : over) {
     if (iota.getType().getDimSize(dimension) == 1)
       continue;
     const int64_t ahead = iota.getType().getRank() - 1 - dimension;
