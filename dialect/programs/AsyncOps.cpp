@@ -10,10 +10,8 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
+using namespace bastile;
 using namespace bastile::tile;
-using bastile::kWarp;
-using bastile::kWarpgroup;
-using bastile::kWarpsOfWarpgroup;
 
 //===----------------------------------------------------------------------===//
 // Roles of warps

@@ -417,6 +417,20 @@ json::Object FunctionDescriber::describeDimensionLaunch(tile::LaunchOp launch) {
                       {"overlap_next", launch.getOverlapNext()}};
 }
 
+/// Whether `program` computes the same in whatever order it goes through its
+/// rows: none of them is combined with others or knows its number.
+static bool allowsAnyOrder(tile::ProgramOp program) {
+  if (!getCombinedDimensions(program).empty() || program.getBand())
+    return false;
+  for (unsigned position = program.getNumSizes();
+       position < program.getNumArguments(); ++position)
+    if (program.isArgPartial(position) || program.getArgBand(position))
+      return false;
+  const WalkResult numbered =
+      program.walk([](tile::IotaRowsOp) { return WalkResult::interrupt(); });
+  return !numbered.wasInterrupted();
+}
+
 json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
   json::Array operands, variants;
   variants.reserve(launch.getKernels().size());
@@ -454,6 +468,8 @@ json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
   if (SmallVector<int64_t> combined = getCombinedDimensions(first);
       !combined.empty())
     description["combines"] = json::Array(combined);
+  if (leading > 1 && allowsAnyOrder(first))
+    description["any_order"] = true;
   return description;
 }
 

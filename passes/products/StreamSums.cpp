@@ -124,7 +124,7 @@ bool StreamSums::lags(const FollowingSum &sum) const {
 
 /// The number of the reference of `subtracted` among what the loop carries.
 std::optional<size_t> StreamSums::findReference(Value subtracted) const {
-  auto it = llvm::find(lagging, subtracted);
+  const auto *it = llvm::find(lagging, subtracted);
   if (it == lagging.end())
     return std::nullopt;
   return getOps().size() + accumulators.getCounted().size() +

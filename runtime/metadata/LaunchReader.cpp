@@ -231,6 +231,10 @@ static void readRowSpaces(const JsonCursor &cursor, const Function &function,
   result.leading = readLeading(cursor["leading"]);
   if (auto combines = cursor.find("combines"))
     result.combines = readCombines(*combines, result.leading);
+  if (auto anyOrder = cursor.find("any_order"))
+    result.anyOrder = anyOrder->asBool();
+  if (result.anyOrder && !result.combines.empty())
+    cursor["any_order"].fail("the kernel combines rows, in their order");
   JsonCursor operands = cursor["operands"];
   for (size_t i = 0; i != operands.size(); ++i)
     readRows(operands[i], function, result.leading, operands.size(),
@@ -249,7 +253,7 @@ Launch bastile::runtime::readLaunch(const JsonCursor &cursor,
   for (size_t i = 0; i != operands.size(); ++i)
     result.operands.push_back(readOperand(operands[i], function));
   if (auto dimensions = cursor.find("dimensions")) {
-    refuseRows(cursor, {"leading", "combines"});
+    refuseRows(cursor, {"leading", "combines", "any_order"});
     result.dimensions = readDimensions(*dimensions);
     result.maps = readMaps(operands, function, result);
   } else {

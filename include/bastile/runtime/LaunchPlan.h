@@ -94,6 +94,9 @@ private:
   /// The leading dimensions of a row space's operands.
   struct Space {
     Dimensions sizes;
+    /// Their numbers, in the order in which the kernel goes through them.
+    Dimensions order;
+    /// The sizes that are left after merging, in that order.
     Dimensions merged;
   };
 
@@ -119,6 +122,9 @@ private:
                   std::string *reason) const;
   const Operand *findOtherPhase(const Launch &launch,
                                 const Variant &variant) const;
+  int64_t preferExchange(const Launch &launch, unsigned space, unsigned outer,
+                         unsigned inner) const;
+  void orderSpace(const Launch &launch, unsigned space);
   void mergeLeading(const Launch &launch);
   void mergeSpace(const Launch &launch, unsigned space);
   int64_t leadingStride(const Operand &operand, unsigned dimension) const;

@@ -164,6 +164,9 @@ struct Launch {
   /// The leading dimensions over which the kernel combines the rows of row
   /// space 0, in ascending order.
   std::vector<unsigned> combines;
+  /// Whether the kernel computes the same if it goes through the leading
+  /// dimensions in another order.
+  bool anyOrder = false;
   /// How many row spaces share the launch.
   unsigned spaces = 1;
   /// The variants, fastest first.

@@ -163,6 +163,39 @@ TEST(LaunchPlanTest, broadcastsStrideZero) {
             (std::vector<int64_t>{3, 0, 40, 5, 8, 8, 0x1000}));
 }
 
+TEST(LaunchPlanTest, goesThroughRowsAsTheyLie) {
+  // Heads that a view put ahead of the sequence lie without gaps.
+  CopyPlan both(makeInput({2, 3, 5, 8}, {120, 8, 24, 1}));
+  both.outputs[0].strides = {120, 8, 24, 1};
+  both.function.launches[0].anyOrder = true;
+  both.prepare();
+  ASSERT_EQ(both.entry(), "aligned");
+  EXPECT_EQ(both.launch().values,
+            (std::vector<int64_t>{30, 8, 8, 0x1000, 0x2000, 0x3000}));
+
+  // A row of the output has twice as many bytes as one of the input.
+  CopyPlan output(makeInput({3, 5, 8}, {8, 24, 1}));
+  output.function.launches[0].anyOrder = true;
+  output.prepare();
+  EXPECT_EQ(output.launch().values,
+            (std::vector<int64_t>{3, 8, 40, 5, 24, 8, 0x1000}));
+  CopyPlan input(makeInput({3, 5, 8}, {40, 8, 1}));
+  input.outputs[0].strides = {8, 24, 1};
+  input.function.launches[0].anyOrder = true;
+  input.prepare();
+  EXPECT_EQ(input.launch().values,
+            (std::vector<int64_t>{5, 8, 24, 3, 40, 8, 0x1000}));
+
+  // An operand that repeats its rows has no say, and a size of 1 is no
+  // obstacle.
+  CopyPlan repeated(makeInput({3, 1, 5, 8}, {0, 7, 8, 1}));
+  repeated.outputs[0].strides = {8, 1, 24, 1};
+  repeated.function.launches[0].anyOrder = true;
+  repeated.prepare();
+  EXPECT_EQ(repeated.launch().values,
+            (std::vector<int64_t>{1, 0, 0, 5, 8, 24, 3, 0, 8, 0x1000}));
+}
+
 TEST(LaunchPlanTest, ignoresStridesOfSizeOne) {
   CopyPlan middle(makeInput({3, 1, 5, 8}, {40, 7, 8, 1}));
   middle.prepare();

@@ -274,6 +274,9 @@ TEST(MetadataTest, rejectsInconsistentLaunches) {
                   variant + ".block: 18446744073709551615 does not fit");
   expectMalformed("\"overlap_next\": true", "\"overlap_next\": 1",
                   launch + ".overlap_next: expected true or false");
+  expectMalformed("\"overlap_next\": true",
+                  R"("combines": [0], "any_order": true)",
+                  launch + ".any_order: the kernel combines rows");
 }
 
 TEST(MetadataTest, readsAliases) {
