@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernel.h"
+#include "bastile/runtime/Shapes.h"
 
 #include <algorithm>
 #include <atomic>
@@ -104,7 +105,8 @@ namespace {
 struct CallTensors {
   /// Whether an input is the caller's tensor itself, whose rows are contiguous.
   std::vector<bool> isOriginal;
-  std::vector<TensorView> inputs;
+  /// The inputs as the caller gave them, and as the kernels take them.
+  std::vector<TensorView> given, inputs;
   /// Objects that own the memory of the call's tensors.
   std::vector<py::object> alive;
 };
@@ -132,6 +134,7 @@ public:
   }
   ~CallScope() {
     tensors->isOriginal.clear();
+    tensors->given.clear();
     tensors->inputs.clear();
     tensors->alive.clear();
     freeTensors().push_back(std::move(tensors));
@@ -160,6 +163,7 @@ static Location readInputs(const Function &function, const py::sequence &inputs,
     TensorView view = library.read(input, location, keepAlive);
     const bool isFree = function.inputs[i].strided;
     tensors.isOriginal.push_back(isFree || hasContiguousRows(view));
+    tensors.given.push_back(view);
     // A tensor without elements is contiguous to libraries, whatever its
     // strides.
     if (view.elementCount() == 0)
@@ -261,8 +265,10 @@ py::list Kernel::runFunction(const Function &function,
       outputs[*output] = inputs[*spec.mayAlias];
       return tensors.inputs[*spec.mayAlias];
     }
-    TensorView view;
-    py::object made = library.allocate(spec.type, sizes, location, first, view);
+    TensorView view = TensorView::contiguous(nullptr, spec.type, sizes);
+    if (output)
+      view.strides = chooseStrides(sizes, tensors.given);
+    py::object made = library.allocate(location, first, view);
     if (output)
       outputs[*output] = std::move(made);
     else

@@ -10,6 +10,7 @@
 #include "Operator.h"
 #include "Timing.h"
 #include "TorchKernels.h"
+#include "TorchShim.h"
 #include "bastile/KernelStore.h"
 #include "bastile/Version.h"
 #include "bastile/runtime/PrivateFile.h"
@@ -348,6 +349,10 @@ static void bindKernels(py::module_ &module) {
   module.def("register_torch_kernels", &registerTorchKernels, "load"_a);
   module.def("shortcut_torch_kernels", &shortcutTorchKernels, "load"_a,
              "operator"_a);
+  module.def("keeps_order", [] {
+    const torch::Shim *shim = torch::Shim::get();
+    return shim && shim->keepsOrder();
+  });
   module.def("set_tensor_adapter", &setTensorAdapter, "adapter"_a);
   module.def("set_thread_count", &setThreadCount, "threads"_a);
   module.def("follow_thread_count", &followThreadCount, "follow"_a);

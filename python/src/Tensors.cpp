@@ -152,15 +152,14 @@ public:
     }
   }
 
-  py::object allocate(ElementType type, const Dimensions &sizes,
-                      const Location &location, py::handle,
+  py::object allocate(const Location &location, py::handle,
                       TensorView &view) const override {
     dlpack::Tensor prototype = {};
     prototype.device = {location.isCuda ? dlpack::Cuda : dlpack::Cpu,
                         location.isCuda ? location.index : 0};
-    prototype.rank = static_cast<int32_t>(sizes.size());
-    prototype.type = dlpack::getDataType(type);
-    prototype.shape = const_cast<int64_t *>(sizes.begin());
+    prototype.rank = static_cast<int32_t>(view.rank());
+    prototype.type = dlpack::getDataType(view.type);
+    prototype.shape = const_cast<int64_t *>(view.sizes.begin());
     dlpack::ManagedTensor *managed = nullptr;
     if (api.allocate(&prototype, &managed, nullptr, &setError) != 0)
       raisePythonError();
@@ -169,7 +168,7 @@ public:
     void *object = nullptr;
     if (api.toObject(managed, &object) != 0)
       raisePythonError();
-    view = TensorView::contiguous(data, type, sizes);
+    view = TensorView::contiguous(data, view.type, view.sizes);
     return py::reinterpret_steal<py::object>(static_cast<PyObject *>(object));
   }
 
@@ -207,10 +206,9 @@ public:
   TorchLibrary(const dlpack::ExchangeApi &api, const torch::Shim &shim)
       : DlpackLibrary(api), shim(shim) {}
 
-  py::object allocate(ElementType type, const Dimensions &sizes,
-                      const Location &location, py::handle,
+  py::object allocate(const Location &location, py::handle,
                       TensorView &view) const override {
-    torch::Tensor tensor = shim.allocate(type, sizes, location.device(), view);
+    torch::Tensor tensor = shim.allocate(location.device(), view);
     if (!tensor)
       throw std::runtime_error("PyTorch cannot allocate a tensor of " +
                                std::to_string(view.byteCount()) + " bytes");
@@ -287,14 +285,14 @@ public:
     return view;
   }
 
-  py::object allocate(ElementType type, const Dimensions &sizes,
-                      const Location &location, py::handle like,
+  py::object allocate(const Location &location, py::handle like,
                       TensorView &view) const override {
-    py::tuple made = adapter().attr("allocate")(like, std::string(name(type)),
-                                                writeDimensions(sizes),
-                                                writeDevice(location));
+    py::tuple made = adapter().attr("allocate")(
+        like, std::string(name(view.type)), writeDimensions(view.sizes),
+        writeDevice(location));
     view = TensorView::contiguous(
-        reinterpret_cast<void *>(made[1].cast<uintptr_t>()), type, sizes);
+        reinterpret_cast<void *>(made[1].cast<uintptr_t>()), view.type,
+        view.sizes);
     return made[0];
   }
 
@@ -318,7 +316,7 @@ static std::unique_ptr<Library>
 makeDlpackLibrary(const dlpack::ExchangeApi &api, py::handle type) {
   std::string module = py::str(type.attr("__module__"));
   if (const torch::Shim *shim = torch::Shim::get();
-      shim && shim->wrap && module.rfind("torch", 0) == 0)
+      shim && shim->keepsOrder() && module.rfind("torch", 0) == 0)
     return std::make_unique<TorchLibrary>(api, *shim);
   return std::make_unique<DlpackLibrary>(api);
 }

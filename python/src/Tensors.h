@@ -73,10 +73,10 @@ public:
   virtual runtime::TensorView read(pybind11::handle object, Location &location,
                                    pybind11::object &keepAlive) const = 0;
 
-  /// Makes a contiguous tensor like those of the library and a view of it.
-  virtual pybind11::object allocate(runtime::ElementType type,
-                                    const runtime::Dimensions &sizes,
-                                    const Location &location,
+  /// Makes a tensor of the type and the sizes of `view` like those of the
+  /// library, of which `view` is one then. It has the strides of `view` where
+  /// the library can make such tensors, and is contiguous elsewhere.
+  virtual pybind11::object allocate(const Location &location,
                                     pybind11::handle like,
                                     runtime::TensorView &view) const = 0;
 

@@ -8,6 +8,7 @@
 #include "Native.h"
 #include "Operator.h"
 #include "TorchShim.h"
+#include "bastile/runtime/Shapes.h"
 
 #include <shared_mutex>
 #include <unordered_map>
@@ -121,9 +122,9 @@ static TensorView read(const OwnedTensor &tensor, Location &location) {
   return view;
 }
 
-static OwnedTensor allocate(ElementType type, const Dimensions &sizes,
-                            const Location &location, TensorView &view) {
-  torch::Tensor handle = shim().allocate(type, sizes, location.device(), view);
+/// A tensor like `view`, of which `view` is one then.
+static OwnedTensor allocate(const Location &location, TensorView &view) {
+  torch::Tensor handle = shim().allocate(location.device(), view);
   check(handle ? 0 : 1, "allocate a tensor");
   return OwnedTensor(handle);
 }
@@ -131,8 +132,8 @@ static OwnedTensor allocate(ElementType type, const Dimensions &sizes,
 /// A copy of `tensor` with contiguous rows.
 static OwnedTensor copyContiguous(const OwnedTensor &tensor, TensorView &view,
                                   const Location &location) {
-  OwnedTensor copy =
-      allocate(view.type, Dimensions(view.sizes), location, view);
+  view = TensorView::contiguous(nullptr, view.type, view.sizes);
+  OwnedTensor copy = allocate(location, view);
   check(shim().copyTensor(copy.get(), tensor.get(), /*nonBlocking=*/1),
         "copy a tensor");
   return copy;
@@ -210,7 +211,7 @@ static Place getPlace(const Location &location,
 /// Runs a function on tensors and returns its outputs.
 static Tensors run(Program &program, const Function &function,
                    const Tensors &inputs) {
-  std::vector<TensorView> views;
+  std::vector<TensorView> given, views;
   Tensors copies, outputs, temporaries;
   Location common;
   for (const OwnedTensor &input : inputs) {
@@ -223,6 +224,7 @@ static Tensors run(Program &program, const Function &function,
           "'" + function.name +
           "' takes tensors of one device, but got one on " + print(common) +
           " and one on " + print(location));
+    given.push_back(view);
     if (view.elementCount() == 0)
       view = TensorView::contiguous(view.data, view.type, view.sizes);
     const bool isFree = views.size() < function.inputs.size() &&
@@ -233,9 +235,10 @@ static Tensors run(Program &program, const Function &function,
   }
   auto give = [&](const BufferSpec &spec, const Dimensions &sizes,
                   std::optional<unsigned> output) -> Expected<TensorView> {
-    TensorView view;
-    (output ? outputs : temporaries)
-        .push_back(allocate(spec.type, sizes, common, view));
+    TensorView view = TensorView::contiguous(nullptr, spec.type, sizes);
+    if (output && shim().keepsOrder())
+      view.strides = chooseStrides(sizes, given);
+    (output ? outputs : temporaries).push_back(allocate(common, view));
     return view;
   };
   if (Error error =

@@ -114,13 +114,11 @@ std::optional<ElementType> Shim::getElementType(int32_t number) const {
   return std::nullopt;
 }
 
-Tensor Shim::allocate(ElementType type, const runtime::Dimensions &sizes,
-                      std::optional<int> device,
+Tensor Shim::allocate(std::optional<int> device,
                       runtime::TensorView &view) const {
-  view = runtime::TensorView::contiguous(nullptr, type, sizes);
   Tensor tensor = nullptr;
-  if (createTensor(sizes.size(), sizes.begin(), view.strides.begin(),
-                   getTypeNumber(type), device ? cudaDevice : 0,
+  if (createTensor(view.rank(), view.sizes.begin(), view.strides.begin(),
+                   getTypeNumber(view.type), device ? cudaDevice : 0,
                    device.value_or(0), &tensor) != 0)
     return nullptr;
   if (data(tensor, &view.data) == 0)

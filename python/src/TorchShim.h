@@ -84,10 +84,13 @@ struct Shim {
   }
   std::optional<runtime::ElementType> getElementType(int32_t number) const;
 
-  /// Makes a contiguous tensor on GPU `device`, or without one on the CPU, and
-  /// a view of it. Null on failure, of which PyTorch has then told.
-  Tensor allocate(runtime::ElementType type, const runtime::Dimensions &sizes,
-                  std::optional<int> device, runtime::TensorView &view) const;
+  /// Whether outputs of calls, from Python and in traced programs, have the
+  /// strides that the runtime proposes: calls from Python need `wrap` for that.
+  bool keepsOrder() const { return wrap; }
+
+  /// Makes a tensor like `view` on GPU `device`, or without one on the CPU, of
+  /// which `view` is one then. Null on failure, of which PyTorch has then told.
+  Tensor allocate(std::optional<int> device, runtime::TensorView &view) const;
 };
 
 } // namespace bastile::python::torch

@@ -155,6 +155,61 @@ Error bastile::runtime::resolveShapes(const Function &function,
                     context, result.temporaries);
 }
 
+/// Whether the strides say in which order the rows of `view` lie.
+static bool hasRowsInOrder(const TensorView &view) {
+  if (view.sizes.back() != 1 && view.strides.back() != 1)
+    return false;
+  return view.elementCount() != 0 &&
+         std::find(view.strides.begin(), view.strides.end() - 1, 0) ==
+             view.strides.end() - 1;
+}
+
+/// The input of these sizes, else of these leading sizes, that says in which
+/// order its rows lie; null for none.
+static const TensorView *findLike(const Dimensions &sizes,
+                                  Span<const TensorView> inputs) {
+  const TensorView *like = nullptr;
+  for (const TensorView &input : inputs) {
+    if (input.rank() != sizes.size() ||
+        !std::equal(sizes.begin(), sizes.end() - 1, input.sizes.begin()) ||
+        !hasRowsInOrder(input))
+      continue;
+    if (input.sizes.back() == sizes.back())
+      return &input;
+    if (!like)
+      like = &input;
+  }
+  return like;
+}
+
+// The traced operator says ahead of a call what this decides
+// (python/bastile/_torch/layouts.py).
+Dimensions bastile::runtime::chooseStrides(const Dimensions &sizes,
+                                           Span<const TensorView> inputs) {
+  Dimensions strides =
+      TensorView::contiguous(nullptr, ElementType::I8, sizes).strides;
+  if (sizes.size() < 3 || sizes.back() == 1)
+    return strides;
+  const TensorView *like = findLike(sizes, inputs);
+  if (!like)
+    return strides;
+  Dimensions order;
+  for (unsigned d = 0; d + 1 != sizes.size(); ++d) {
+    order.push_back(d);
+    for (unsigned place = d; place != 0; --place) {
+      if (like->strides[order[place - 1]] >= like->strides[d])
+        break;
+      std::swap(order[place - 1], order[place]);
+    }
+  }
+  int64_t stride = sizes.back();
+  for (unsigned place = order.size(); place-- != 0;) {
+    strides[order[place]] = stride;
+    stride *= sizes[order[place]];
+  }
+  return strides;
+}
+
 /// Checks a buffer that the caller allocated for `operand`.
 static Error checkBuffer(const Function &function, const Operand &operand,
                          const BufferSpec &spec,

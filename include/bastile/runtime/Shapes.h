@@ -30,6 +30,15 @@ struct ResolvedShapes {
 Error resolveShapes(const Function &function, Span<const TensorView> inputs,
                     const Capacity &capacity, ResolvedShapes &result);
 
+/// The strides of a new output of these sizes: without gaps, its rows one after
+/// another, and its leading dimensions in the order in which those of an input
+/// lie in memory: the first one of the same sizes, else of the same leading
+/// sizes, that repeats no rows. So what is computed of a view that puts heads
+/// ahead of the sequence lies as they do. Single numbers for each row, which
+/// other kernels read side by side, are row-major.
+Dimensions chooseStrides(const Dimensions &sizes,
+                         Span<const TensorView> inputs);
+
 /// Checks the outputs against the shapes that follow from checked inputs.
 /// Outputs may be strided, except in the last dimension.
 Error checkOutputs(const Function &function, Span<const TensorView> inputs,

@@ -13,7 +13,7 @@ import sys
 import torch
 from bastile import _bastile, _log
 from bastile._compiler import loading, operators, tensor_types
-from bastile._torch import inductor
+from bastile._torch import inductor, layouts
 
 _channel = _log.Channel("torch")
 
@@ -118,14 +118,17 @@ def _fake_run(key, text, inputs):
 
 def _fake_outputs(function, inputs, skip=()):
     """New tensors like a function's outputs; None for those in ``skip``."""
-    return [
-        None
-        if i in skip
-        else inputs[0].new_empty(
-            [_size(size, inputs) for size in spec["shape"]],
+
+    def make(spec):
+        sizes = [_size(size, inputs) for size in spec["shape"]]
+        return inputs[0].new_empty_strided(
+            sizes,
+            layouts.choose_strides(sizes, inputs),
             dtype=getattr(torch, tensor_types.TORCH_NAMES[spec["type"]]),
         )
-        for i, spec in enumerate(function["outputs"])
+
+    return [
+        None if i in skip else make(spec) for i, spec in enumerate(function["outputs"])
     ]
 
 

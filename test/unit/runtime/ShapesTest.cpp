@@ -84,6 +84,42 @@ TEST(ShapesTest, reportsSizesWhoseProductOverflows) {
       0);
 }
 
+TEST(ShapesTest, choosesStridesAsInputsLie) {
+  void *data = fakeAddress(0x1000);
+  auto makeView = [&](const Dimensions &sizes, const Dimensions &strides) {
+    return TensorView{data, ElementType::BF16, sizes, strides};
+  };
+  auto stridesOf = [](const Dimensions &sizes,
+                      const std::vector<TensorView> &inputs) {
+    return chooseStrides(sizes, inputs);
+  };
+  const TensorView weight =
+      TensorView::contiguous(data, ElementType::F32, {16});
+  // Heads that a view put ahead of the sequence, out of packed rows.
+  const TensorView heads = makeView({2, 3, 5, 16}, {720, 16, 144, 1});
+  const TensorView keys = makeView({2, 1, 7, 16}, {112, 112, 16, 1});
+  const TensorView repeated = makeView({2, 3, 5, 16}, {0, 0, 0, 1});
+  EXPECT_EQ(stridesOf({2, 3, 5, 16}, {weight, keys, repeated, heads}),
+            (Dimensions{240, 16, 48, 1}));
+  // Rows of another length lie in the same order.
+  EXPECT_EQ(stridesOf({2, 3, 5, 8}, {heads, keys}),
+            (Dimensions{120, 8, 24, 1}));
+  // The input of the same sizes comes first.
+  const TensorView bias =
+      TensorView::contiguous(data, ElementType::F32, {2, 3, 5, 7});
+  EXPECT_EQ(stridesOf({2, 3, 5, 7}, {heads, bias}), bias.strides);
+
+  // Numbers of rows are row-major, and so is what no input tells an order of.
+  EXPECT_EQ(stridesOf({2, 3, 5, 1}, {heads}), (Dimensions{15, 5, 1, 1}));
+  EXPECT_EQ(stridesOf({4, 16}, {makeView({4, 16}, {32, 1})}),
+            (Dimensions{16, 1}));
+  EXPECT_EQ(stridesOf({3, 5, 16}, {makeView({3, 5, 16}, {0, 48, 1})}),
+            (Dimensions{80, 16, 1}));
+  EXPECT_EQ(stridesOf({3, 5, 16}, {makeView({3, 5, 16}, {1, 3, 15})}),
+            (Dimensions{80, 16, 1}));
+  EXPECT_EQ(stridesOf({3, 5, 16}, {heads}), (Dimensions{80, 16, 1}));
+}
+
 TEST(TensorViewTest, countsBytes) {
   EXPECT_EQ(countBytes(ElementType::BF16, {}), 2);
   EXPECT_EQ(countBytes(ElementType::BF16, {3, 5}), 30);
