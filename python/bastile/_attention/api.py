@@ -54,12 +54,12 @@ def attend(
     # Where there are no keys, a causal mask says of each row that it sees nothing.
     numbers = (
         query.shape[-1] ** -0.5 if scale is None else float(scale),
-        float(bool(causal or heads.keys == 0)),
+        1.0 if causal or heads.keys == 0 else 0.0,
         left,
         right,
         float(softcap),
         float(dropout),
-        float(bool(return_lse)),
+        1.0 if return_lse else 0.0,
     )
     operands = heads.split_query(query), key.unsqueeze(2), value.unsqueeze(2)
     return finish(heads, attention(*operands, *others, attributes=numbers), return_lse)

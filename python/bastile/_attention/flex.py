@@ -132,7 +132,7 @@ def attend_by(
         query.shape[-1] ** -0.5 if scale is None else float(scale),
         float(softcap),
         float(dropout),
-        float(bool(return_lse)),
+        1.0 if return_lse else 0.0,
     )
     return api.finish(heads, compute(operands, numbers), return_lse)
 

@@ -26,6 +26,7 @@ from bastile._torch.operands import (
 )
 from bastile._torch.recorded import result_count
 from bastile._torch.run_operator import register_sharding
+from torch.fx.experimental.symbolic_shapes import guard_scalar
 
 
 def classify(kind):
@@ -149,7 +150,9 @@ def call_traced(operator, operands, attributes):
         # An exported program is run by other processes, which do not have this recipe.
         kernel = operator.kernel(operands, find_wanted(operands))
         return call_kernel(kernel, [x for x in operands if x is not None])
-    results = torch.ops.bastile.traced.default(operator.key, attributes, list(operands))
+    # Numbers are a part of the code, also where a graph of any shapes has symbols for them.
+    numbers = [guard_scalar(x) for x in attributes]
+    results = torch.ops.bastile.traced.default(operator.key, numbers, list(operands))
     return results[0] if len(results) == 1 else tuple(results)
 
 

@@ -51,6 +51,17 @@ def test_compiled_without_a_graph_break(dynamic):
         torch.testing.assert_close(*gradients)
 
 
+def test_compiled_with_options_of_their_defaults():
+    # In a graph of any shapes these, and the scale, are symbols.
+    def attend(x):
+        return functional.scaled_dot_product_attention(x, x, x.sin())
+
+    compiled = torch.compile(attend, fullgraph=True, dynamic=True, backend="eager")
+    for shape in ((2, 4, 9, 16), (1, 2, 5, 16), (1, 2, 5, 24)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(compiled(x), attend(x))
+
+
 def test_compiled_once_for_all_lengths():
     counter = torch._dynamo.testing.CompileCounterWithBackend("inductor")
     compiled = torch.compile(step, fullgraph=True, backend=counter, dynamic=True)
