@@ -21,7 +21,7 @@ from runner import find_tool, target
 
 EXPECTED = os.path.join(os.path.dirname(__file__), "Inputs", "refused.txt")
 #: The parts that the functions are tested in, of which `make test` has the first one.
-PARTS = 10
+PARTS = 20
 MODES = {
     "call": [],
     "grad": ["--grad"],

@@ -47,6 +47,7 @@ def slopes(name, values, kind, options):
 TARGETS = [("f32", []), ("f64", []), ("f32", ["--emulate"])]
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("kind, options", TARGETS)
 @pytest.mark.parametrize("name", SLOPES)
 def test_slope(name, kind, options):

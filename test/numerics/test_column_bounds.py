@@ -69,7 +69,7 @@ LIMITS = [-(2**31), -(2**31) + 1, -130, -1, 0, 1, 2, 3, 7, 8, 9, 31, 32, 62, 63,
 LIMITS += [126, 127, 128, 129, 148, 149, 150, 151, 300, 2**31 - 130, 2**31 - 1]
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=29)
 @pytest.mark.parametrize("roles", [1, 2])
 @pytest.mark.parametrize("name", MASKS)
 def test_limits_of_any_size(name, roles):

@@ -211,7 +211,7 @@ func.func @f(%x: tensor<?x64xf32>, %w: tensor<64x33xf32>) -> (tensor<?x33xf32>, 
 """
 
 
-@pytest.mark.long(every=11)
+@pytest.mark.long(every=37)
 @pytest.mark.parametrize("options", [(), ("--emulate",)])
 @pytest.mark.parametrize("grad", [(), ("--grad",), ("--value-and-grad",)])
 @pytest.mark.parametrize(

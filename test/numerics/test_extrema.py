@@ -76,6 +76,7 @@ func.func @{formula}_{extremum}(%x: {NARROW}, %y: {NARROW}, %z: {ROW})
 """
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("arguments", RUNS, ids=" ".join)
 def test_gradients(arguments):
     source = "".join(

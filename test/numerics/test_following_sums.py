@@ -349,7 +349,7 @@ def count_sweeps(source, schedule):
     return first.count("scf.for") - ("persistent" in schedule)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_sums(formula):
     lines, sweeps = FORMULAS[formula]

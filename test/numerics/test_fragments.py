@@ -296,7 +296,7 @@ def test_products(kind, swizzle, left, right):
     assert (np.abs(y - (1.5 + 2 * a @ b.T)) <= unit_of_sums(kind) * size).all()
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=13)
 @pytest.mark.parametrize("kind", ("bf16", "f16", *floats.SMALL))
 @pytest.mark.parametrize("swizzle", (32, 64, 128))
 def test_products_of_warps(kind, swizzle):

@@ -27,6 +27,7 @@ def bound(name, kind):
     return 2.5 if kind == "f32" and target() == "host" else 4
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("kind", ("f32", "f64"))
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_function(name, kind):

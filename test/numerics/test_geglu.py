@@ -37,7 +37,7 @@ CASES = [
 ]
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=37)
 @pytest.mark.parametrize("kind", floats.TYPES)
 @pytest.mark.parametrize("form,length", CASES)
 def test_geglu(form, kind, length):

@@ -161,12 +161,14 @@ def test_adamw(kind, length):
     on_all_machines(make_adamw(kind, length))
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("length", (1, 7, 1024, 4097))
 @pytest.mark.parametrize("source", (_EXCHANGE, _COUNTER, _VECTOR))
 def test_elements(source, length):
     on_all_machines(source.format(n=length))
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("length", (1, 7, 1024, 4097, 65536))
 @pytest.mark.parametrize("source", (_NORMALIZE, _SOFTMAX))
 def test_reduced_rows(source, length):

@@ -25,6 +25,7 @@ def cases():
                     yield leading, length, gap, offset
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("kind", ("bf16", "f32"))
 @pytest.mark.parametrize("leading,length,gap,offset", cases())
 def test_layout(leading, length, gap, offset, kind):

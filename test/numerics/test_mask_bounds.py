@@ -81,7 +81,7 @@ def split(length, size):
     return [slice(i, min(i + size, length)) for i in range(0, length, size)]
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("kind", ["f32", "bf16"])
 @pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize("is_emulated", [False, True])

@@ -176,7 +176,7 @@ def places(name):
     return WHERE[name]
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=13)
 @pytest.mark.parametrize(
     "name, says_others, causal",
     [
@@ -237,7 +237,7 @@ def compute(q, k, v, upstream, seen):
     return result, ds @ k, ds.swapaxes(1, 2) @ q, p.swapaxes(1, 2) @ upstream
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name, causal", [("host", True), ("sm_80", False), ("sm_90a", True)]
 )

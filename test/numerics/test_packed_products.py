@@ -93,7 +93,7 @@ func.func @f(%x: {x}, %w: {w}, %v: {types["v"]}, %r: {product}) -> ({", ".join(r
         ]
 
 
-@pytest.mark.long(every=13)
+@pytest.mark.long(every=67)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_pieces(seed):
     case = Case(seed)
@@ -124,7 +124,7 @@ func.func @f(%x: tensor<?x40xbf16>, %w: tensor<96x40xbf16>, %b: tensor<96xbf16>,
 """
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("rows", [0, 1, 7, 129])
 @pytest.mark.parametrize("place", [(), ("--offset=1",)])
 def test_mlp_of_a_packed_weight(rows, place):

@@ -134,7 +134,7 @@ def run_case(
     check(source, operands, expected, bound, *where, kind=kind, **options)
 
 
-@pytest.mark.long(every=7)
+@pytest.mark.long
 @pytest.mark.parametrize("where", [HOPPER, AMPERE], ids=["hopper", "ampere"])
 @pytest.mark.parametrize("level", [3000, -3000])
 def test_scores_far_from_zero(level, where):
@@ -149,7 +149,7 @@ def test_spread_of_scores():
     run_case(AMPERE, 1.3, 0, 800, loose=("q", "k"))
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [-0.4, 1, 1e-30])
 def test_scales(scale):
     """A negative scale makes the largest score the smallest one."""
@@ -168,6 +168,7 @@ def test_half_precision():
     run_case(AMPERE, 0.125, 500, 40, kind="f16", bound=2e-3)
 
 
+@pytest.mark.long
 def test_lowest_scores():
     """Rows all of whose scores are the lowest number weigh all keys alike."""
     operands = rounded("bf16", numbers(5, 2, 0))

@@ -51,7 +51,7 @@ class Boxed(Product):
             operand[-2:] = [(name, self.names[name]) for name, _ in operand[-2:]]
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_products(seed):
     product = Boxed(seed)
@@ -69,7 +69,7 @@ def test_loops_over_parts(output):
     check(source, *product.shapes(), *HOPPER)
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=29)
 @pytest.mark.parametrize(
     "source, shape",
     [
@@ -86,7 +86,7 @@ def test_functions(source, shape, grad):
     check(source, f"--shape={shape}", *grad, *HOPPER)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("columns", [8, 9])
 @pytest.mark.parametrize("place", [(), ("--gap=8",), ("--offset=8",), ("--gap=7",)])
 def test_rows_that_are_no_multiple_of_16_bytes(columns, place):
@@ -115,7 +115,7 @@ func.func @f(%x: tensor<?x{k}x{type}>, %w: tensor<{n}x{k}x{type}>, %b: tensor<{n
 """
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=13)
 @pytest.mark.parametrize("rows", [1, 16, 63, 64, 65, 257])
 @pytest.mark.parametrize(
     "k, n",
@@ -168,7 +168,7 @@ SCHEDULES = [
 ]
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_schedules(schedule):
     pinned = f"--schedule=#tile.matmul<{schedule}>"
@@ -177,7 +177,7 @@ def test_schedules(schedule):
     check(product.source(), *product.shapes(), pinned, *HOPPER)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("seed", range(16))
 def test_streamed_factors(seed):
     case = Case(1000 + seed)

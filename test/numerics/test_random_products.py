@@ -9,4 +9,4 @@ from random_graphs import COUNT, check_graphs
 
 
 def test_random_graphs_with_products():
-    check_graphs(graph_products.generate, COUNT // 3)
+    check_graphs(graph_products.generate, COUNT // 6)

@@ -51,7 +51,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("sizes, kept", SHAPES)
 def test_gradients(sizes, kept):
     row = tensor((None,) * (len(sizes) - 1) + (LENGTH,), "f32")

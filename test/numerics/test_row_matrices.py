@@ -96,7 +96,7 @@ def pin(forward, backward=None):
     return f"--schedule={text}"
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "heads, fields",
     [
@@ -115,7 +115,7 @@ def test_schedules(heads, fields):
     check(attention(heads), "--grad", *arguments, *HOPPER)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long
 @pytest.mark.parametrize("heads", [1, 2, 3, 5, 8])
 def test_groups(heads):
     """What the compiler chooses, for groups that tiles may have and such that they may
@@ -123,27 +123,27 @@ def test_groups(heads):
     check(attention(heads), "--grad", *shapes(2, heads, 139, 139), *HOPPER)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long
 @pytest.mark.parametrize("lengths", [(1, 1), (1, 9), (9, 1), (7, 200), (200, 7)])
 def test_lengths(lengths):
     """Queries beyond the last key see none, but for their sink."""
     check(attention(8), "--grad", *shapes(2, 8, *lengths), *HOPPER)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("window", [(0, 0), (15, 0), (20, 20), (-3, 9), (127, 0)])
 def test_windows(window):
     check(attention(8, window), "--grad", *shapes(1, 8, 171, 171), *HOPPER)
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long
 @pytest.mark.parametrize("size", [16, 80, 128])
 def test_sizes_of_heads(size):
     source = attention(8, size=size)
     check(source, "--grad", *shapes(1, 8, 101, 101, size), *HOPPER)
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long
 def test_numbers_of_matrices():
     """Positions are counted over heads as well."""
     fields = "rows = 64, matrices = 8, depth = 48, steps = 1"
@@ -151,6 +151,7 @@ def test_numbers_of_matrices():
     check(source, "--grad", *shapes(2, 8, 75, 75), pin(fields), *HOPPER)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(
     "fields, tile, step",
     [

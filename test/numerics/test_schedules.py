@@ -36,7 +36,7 @@ GPU = (
 LENGTH = 2880
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("kind", ("bf16", "f32"))
 @pytest.mark.parametrize("schedule", HOST if target() == "host" else GPU)
 def test_schedule(schedule, kind):

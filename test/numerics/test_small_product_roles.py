@@ -66,7 +66,7 @@ def test_scaled_products(element, rows, n, k):
     check(source, f"--rows={rows}", *HOPPER)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("a, b", [ELEMENTS, ELEMENTS[::-1]])
 @pytest.mark.parametrize("n, k", [(136, 144), (40, 50)])
 @pytest.mark.parametrize("grad", [(), ("--grad",)])

@@ -61,7 +61,7 @@ def check_everywhere(source, rows, *arguments):
         check(source, f"--rows={rows}", "--emulate", *arguments)
 
 
-@pytest.mark.long(every=7)
+@pytest.mark.long(every=23)
 @pytest.mark.parametrize("rows, n, k, place", CASES)
 @pytest.mark.parametrize("element", ["f8E4M3FN", "f8E5M2"])
 def test_scaled_products(element, rows, n, k, place):

@@ -121,7 +121,7 @@ func.func @f(%q: {q}, %k: {k}, %v: {v}) -> {names["o"]} {{
 PLACES = [(), (), ("--offset=1",), ("--gap=3",)]
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=29)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_formulas(seed):
     case = Case(seed)

@@ -135,7 +135,7 @@ def check_gated_product(m, n, k, *arguments):
     assert (np.abs(result - expected) <= fair).all()
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize(
     "m,n,k",
     (
@@ -293,7 +293,7 @@ def check_flash(batch, heads, groups, queries, keys, size, *arguments):
     assert errors.max(initial=0) <= 2e-6 * largest
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("size", (64, 128))
 @pytest.mark.parametrize(
     "batch,heads,groups,queries,keys",

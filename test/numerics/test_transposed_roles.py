@@ -92,7 +92,7 @@ def check_roles(source, *arguments):
     check(source, "--grad", *arguments, *HOPPER)
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("size", [64, 80, 128, 256])
 def test_sizes_of_heads(size, masked):
@@ -108,7 +108,7 @@ def test_lengths(lengths):
     check_roles(source, *shapes((2, queries, 64), (2, keys, 64)))
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long
 @pytest.mark.parametrize("masked", [False, True])
 def test_heads_that_share_keys(masked):
     """Programs add up the products of all heads of a group."""
@@ -126,7 +126,7 @@ def test_formulas(options):
     check_roles(source, *shapes((2, 71, 64), (2, 139, 64)))
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["--gap=3", "--offset=1"])
 def test_operands_that_boxes_do_not_take(place):
     """They have the program whose threads copy and multiply."""
@@ -141,7 +141,7 @@ def test_rows_that_boxes_do_not_take():
     check(source, "--grad", *shapes((71, 60), (139, 60)), *HOPPER)
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize(
     "schedule",
     [
@@ -160,7 +160,7 @@ def test_schedules(schedule):
     check(source, "--grad", *shapes((171, 64), (133, 64)), pinned, *HOPPER)
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "pinned",
     [

@@ -17,6 +17,7 @@ def short():
             yield name, length
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("name,length", short())
 def test_together(name, length):
     """In float64, with the result, which is a sum of products with what then is

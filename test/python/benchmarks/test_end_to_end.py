@@ -60,6 +60,7 @@ def build(name="tiny-qwen3", **arguments):
 # Models and data.
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("name", models.MODELS)
 def test_every_model_is_one_of_transformers(name):
     tiny = build(f"tiny-{name}", layers=1)
@@ -566,6 +567,7 @@ def test_marks_are_no_kernels():
 # The command line.
 
 
+@pytest.mark.long
 def test_training_from_the_command_line(tmp_path, capfd):
     pytest.importorskip("matplotlib")
     words = (

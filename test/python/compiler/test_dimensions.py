@@ -26,6 +26,7 @@ def check(function, expected, *operands):
         torch.testing.assert_close(mine.double(), other, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(
     "function",
     [

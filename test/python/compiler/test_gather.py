@@ -19,6 +19,7 @@ def make(shape, count, dtype=torch.float32, integers=torch.int64):
     return x, index.to(integers)
 
 
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("integers", [torch.int32, torch.int64])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 @pytest.mark.parametrize("count", [1, 2, 5])

@@ -41,7 +41,7 @@ def compare(result, expected, dtype):
     assert error < TOLERANCES[dtype]
 
 
-@pytest.mark.long(every=7)
+@pytest.mark.long(every=23)
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize(
     "function, shapes",

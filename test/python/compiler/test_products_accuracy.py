@@ -86,7 +86,7 @@ def errors(result, exact, magnitude):
     return (difference.norm() / rows.norm()).item(), largest.item()
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("seed", range(COUNT))
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64], ids=str

@@ -151,6 +151,7 @@ def test_uniform_numbers():
         assert abs(np.corrcoef(numbers.ravel(), other.ravel())[0, 1]) < 5 / count**0.5
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("p", [0, 0.1, 0.5, 1])
 @pytest.mark.parametrize("shape", [(200, 510), (4, 50, 510)])
 def test_dropout(p, shape):

@@ -212,7 +212,7 @@ def check(function, expected, dtype, shapes):
         compare(mine.grad, other.grad, dtype, scale=0.1 * gradient.double().norm())
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=29)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_values_and_gradients(name, dtype):
@@ -350,7 +350,7 @@ def test_a_single_query_or_key(lengths):
     check(bastile.compile(full), full_torch, torch.float32, shapes)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize(
     "sizes", [(64, 64, 1), (80, 24, 3), (16, 128, 1), (128, 256, 1)]
 )

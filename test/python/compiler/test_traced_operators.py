@@ -169,6 +169,7 @@ def weighted(q, k, v, weights=None, seen=None, scale=1.0):
     return softmax(scores) @ v
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("present", [(), ("weights",), ("weights", "seen")])
 def test_operands_that_calls_leave_out(present):
     for keys in (7, 12):

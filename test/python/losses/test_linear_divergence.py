@@ -116,7 +116,7 @@ def compare(problem, teacher, beta, how=None, **options):
         assert distance(one.grad, other.grad) < limit
 
 
-@pytest.mark.long(every=11)
+@pytest.mark.long(every=79)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("beta", [0, 0.3, 1])

@@ -131,6 +131,7 @@ def trl_dpo(sample, loss_type, f_divergence="reverse_kl", smoothing=0.0, beta=0.
     return made, trainer
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(
     "loss_type, smoothing",
     [

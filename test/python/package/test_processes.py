@@ -39,6 +39,7 @@ def gated(x, seed):
     return reference((1 + seed / 8) * x) * x
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_children(method):
     ops.silu(np.ones((2, LENGTH), np.float32))

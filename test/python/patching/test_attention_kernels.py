@@ -71,7 +71,7 @@ def make_inputs(kind):
 KINDS = ["plain", "padded", "packed"]
 
 
-@pytest.mark.long(every=7)
+@pytest.mark.long(every=23)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MODELS)
 def test_by_its_name(name, kind, runs):
@@ -88,7 +88,7 @@ def test_by_its_name(name, kind, runs):
     assert len(runs) == 2 and all(isinstance(x, kernels.Mask) for x in runs)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("name", MODELS)
 def test_generation(name, runs):
     bastile.register_attention()
@@ -194,6 +194,7 @@ def test_weights_of_attention_are_the_models_own(name, runs):
     assert not runs
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("use_reentrant", [False, True])
 def test_checkpoints(use_reentrant, runs):
     model, inputs = tiny_models.make("gpt_oss"), tiny_models.batch()

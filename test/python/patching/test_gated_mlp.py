@@ -79,6 +79,7 @@ def test_the_same_bits_as_without(monkeypatch):
     assert all(map(torch.equal, gradients, references))
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", ["gemma2", "glm4", "llama", "phi3", "qwen3"])
 def test_models(name):
     model, inputs = tiny_models.make(name), tiny_models.batch()

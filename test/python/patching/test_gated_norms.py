@@ -42,6 +42,7 @@ def run(norm, x, gate, upstream):
     return [result.detach(), *(t.grad for t in operands), norm.weight.grad.clone()]
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("shape", [(2, 5, 48), (7, 48)])
 @pytest.mark.parametrize("name, cls, options, form", CLASSES)

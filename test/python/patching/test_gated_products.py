@@ -78,6 +78,7 @@ def assert_alike(mlp, x, found=None, bound=1e-5):
         torch.testing.assert_close(mine, other, atol=bound, rtol=bound)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("name", MODELS)
 def test_models(name, again, taken, monkeypatch):
@@ -93,7 +94,7 @@ def test_models(name, again, taken, monkeypatch):
         assert len(taken) == 2 * len(model.model.layers)
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("name", ["gemma2", "llama", "phi3"])
 def test_errors_of_bfloat16_are_those_of_the_model(name, taken):
     exact, inputs = make(name), tiny_models.batch()
@@ -256,6 +257,7 @@ def test_others_who_see_calls(patched):
     assert mlp.to("meta")(x.to("meta")).is_meta
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", ["llama with biases", "phi3"])
 def test_under_torch_compile(name, taken):
     model, inputs = make(name), tiny_models.batch()

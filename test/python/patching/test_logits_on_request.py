@@ -87,6 +87,7 @@ def test_a_loss_of_logits_beside_the_loss(way, model):
     assert_close(train(model, READERS[way]), expected)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kind_of_logits(name):
     model = tiny_models.make(name)

@@ -34,7 +34,7 @@ def assert_like(results, expected, bound):
         assert difference.max() < bound * scale, name
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("name", tiny_models.NAMES)
 def test_model(name, device):
     model, bound = prepare(name, device)

@@ -33,7 +33,7 @@ def example(name):
     return module
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("name", ["qwen3", "gpt_oss"])
 def test_gradient_checkpointing(name, reentrant):
@@ -48,7 +48,7 @@ def test_gradient_checkpointing(name, reentrant):
         assert torch.allclose(gradient, expected[1][key], atol=2e-5), key
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("name", ["gemma2", "glm4", "gpt_oss", "qwen3"])
 def test_no_graph_break(name, apart):
@@ -241,6 +241,7 @@ def test_two_gpus_have_the_losses_of_one(way):
     assert losses(2) == pytest.approx(losses(1), rel=1e-3)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", ["finetune_qwen3", "finetune_gpt_oss"])
 def test_examples_of_trainer(name, tmp_path):
     pytest.importorskip("accelerate")

@@ -15,7 +15,7 @@ def test_every_type_has_published_configurations():
     assert types == set(tiny_models.NAMES)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("name", published_models.CONFIGURATIONS)
 def test_model(name):
     model_type, changes = published_models.configuration(name)

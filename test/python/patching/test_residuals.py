@@ -73,7 +73,7 @@ COMPILED = {
 }
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("name", list(COMPILED))
 def test_in_one_graph(name):
     model, inputs = tiny_models.make(name), tiny_models.batch()

@@ -60,7 +60,7 @@ def test_causal(lengths):
     check_case(*lengths, {"causal": True}, {"seen": place <= position})
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("lengths", LENGTHS)
 @pytest.mark.parametrize(
     "window", [(3, 1), (None, 2), (0, None), (2**31 - 1, 2**31 - 1), (2, 2**40)]
@@ -261,7 +261,7 @@ def test_rows_that_see_nothing_have_no_gradients(name):
     assert all(x.grad.isfinite().all() for x in heads)
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("lengths", [(70, 129), (1, 9), (9, 1)])
 def test_types(dtype, lengths):
@@ -290,6 +290,7 @@ def test_heads_that_share_keys(key_heads):
     )
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("key_heads", [1, 2, 3, 6])
 def test_windows_of_heads_that_share_keys(key_heads):
     """The number of heads that share keys is a part of such code."""
@@ -378,7 +379,7 @@ def test_one_key():
     check_case(5, 1, {"key_mask": mask}, {"seen": mask[:, None, None]})
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=11)
 @pytest.mark.parametrize(
     "batch, queries, keys", [(2, 0, 9), (0, 7, 9), (2, 5, 0), (2, 0, 0)]
 )
@@ -428,6 +429,7 @@ def test_gradcheck():
 
 
 class TestScaledDotProductAttention:
+    @pytest.mark.long(every=5)
     @pytest.mark.parametrize(
         "named",
         [

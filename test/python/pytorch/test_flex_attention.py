@@ -130,7 +130,7 @@ def either_documents(b, h, q, kv):
     return documents(b, h, q, kv) | (APART[b, q] == APART[b, kv])
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize(
     "score_mod, captured",
     [
@@ -163,7 +163,7 @@ def test_functions_of_scores(score_mod, captured):
     torch.testing.assert_close(result, weights @ value, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=17)
 @pytest.mark.parametrize(
     "mask_mod",
     [
