@@ -42,7 +42,7 @@ run::makeOutputs(const Machine &machine, const Function &function,
     const runtime::BufferSpec &spec = function.outputs[i];
     Placement outputPlacement = placement;
     if (needsNoGaps(function, runtime::Operand::Kind::Output, i))
-      outputPlacement.gap = 0;
+      outputPlacement = placement.withoutGaps();
     if (Error error = checkMemory("output '" + spec.name + "'", spec.type,
                                   shapes.outputs[i], outputPlacement))
       return error;

@@ -77,7 +77,7 @@ static Expected<Tensor> makeSeed(const Tensor &output, const std::string *file,
 static Tensor place(const Tensor &tensor, const Function &function,
                     unsigned index, Placement placement) {
   if (needsNoGaps(function, runtime::Operand::Kind::Input, index))
-    placement.gap = 0;
+    placement = placement.withoutGaps();
   Tensor placed(tensor.type(), tensor.sizes(), placement);
   placed.setElements(tensor.getElements().data());
   return placed;

@@ -340,7 +340,7 @@ Expected<std::vector<Tensor>> run::makeInputs(const Function &function,
     Dimensions sizes = chooseSizes(function, i, given, options);
     Placement placement = options.placement;
     if (needsNoGaps(function, runtime::Operand::Kind::Input, i))
-      placement.gap = 0;
+      placement = placement.withoutGaps();
     if (Error error = checkMemory(describe(spec), spec.type, sizes, placement))
       return error;
     Tensor &input = inputs.emplace_back(spec.type, sizes, placement);

@@ -73,9 +73,11 @@ Tensor::Tensor(ElementType type, const Dimensions &sizes,
   layout = TensorView::contiguous(nullptr, type, sizes);
   if (sizes.size() > 1) {
     int64_t stride = sizes.back() + placement.gap;
-    for (unsigned i = sizes.size() - 1; i-- > 0;) {
-      layout.strides[i] = stride;
-      stride = stride * sizes[i] + placement.gap;
+    const unsigned leading = sizes.size() - 1;
+    for (unsigned i = leading; i-- > 0;) {
+      const unsigned dimension = placement.isReversed ? leading - 1 - i : i;
+      layout.strides[dimension] = stride;
+      stride = stride * sizes[dimension] + placement.gap;
     }
   }
   int64_t span = layout.elementCount() == 0 ? 0 : 1;
@@ -147,14 +149,19 @@ std::vector<int64_t> Tensor::getIntegers() const {
 
 bool Tensor::isIntact() const {
   auto isPoison = [](char byte) { return byte == kPoison; };
-  // The bytes between one row and the next, in the order of memory.
-  auto position = bytes.begin();
-  bool intact = true;
+  std::vector<std::pair<size_t, size_t>> rows;
   forEachRow([&](size_t row, size_t rowBytes) {
-    intact &= std::all_of(position, bytes.begin() + row, isPoison);
-    position = bytes.begin() + row + rowBytes;
+    rows.emplace_back(row, row + rowBytes);
   });
-  return intact && std::all_of(position, bytes.end(), isPoison);
+  // The bytes between one row and the next, in the order of memory.
+  llvm::sort(rows);
+  auto position = bytes.begin();
+  for (auto [begin, end] : rows) {
+    if (!std::all_of(position, bytes.begin() + begin, isPoison))
+      return false;
+    position = bytes.begin() + end;
+  }
+  return std::all_of(position, bytes.end(), isPoison);
 }
 
 /// Calls `store` on each element of a part of the result; the rest repeats that

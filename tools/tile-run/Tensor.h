@@ -21,6 +21,11 @@ struct Placement {
   int64_t gap = 0;
   /// Elements between the aligned address and the first element.
   int64_t offset = 0;
+  /// Whether the first leading dimension lies innermost, and so on.
+  bool isReversed = false;
+
+  /// For tensors of which kernels are given no strides.
+  Placement withoutGaps() const { return {/*gap=*/0, offset}; }
 };
 
 /// Checks that this machine has the memory for a tensor, which messages call

@@ -108,6 +108,10 @@ cl::opt<int64_t> offset("offset",
                                  "aligned address"),
                         cl::value_desc("elements"), cl::init(0),
                         cl::cat(category));
+cl::opt<bool> isReversed("reversed",
+                         cl::desc("Lay out leading dimensions in reverse "
+                                  "order, the first one innermost"),
+                         cl::cat(category));
 cl::opt<unsigned> repeat(
     "repeat",
     cl::desc("Time so many runs and print the median (default 10, 0 for none). "
@@ -137,7 +141,7 @@ FailureOr<TrialOptions> getTrialOptions() {
     return report("--rows must not be negative");
   if (gap < 0 || offset < 0)
     return report("--gap and --offset must not be negative");
-  options.inputs.placement = {gap, offset};
+  options.inputs.placement = {gap, offset, isReversed};
   options.inputs.seed = seed;
   if (tolerance.getNumOccurrences() != 0)
     options.tolerance = tolerance;
