@@ -88,6 +88,13 @@ bool bastile::fitsCombinedRow(Operation *op) {
          repeatsVector(op);
 }
 
+/// Whether `value` has rows of a length that only a call knows.
+static bool isOfAnyLength(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && isRowTensor(value) &&
+         ShapedType::isDynamic(type.getShape().back());
+}
+
 RowClass RowClass::get(Operation *op, const ValueDimensions &dimensions) {
   RowClass rows;
   rows.columns = getColumns(op, dimensions);
@@ -103,6 +110,9 @@ RowClass RowClass::get(Operation *op, const ValueDimensions &dimensions) {
     rows.dots.push_back(dot);
   }
   rows.fitsProduct = rows.multiplies || mayFollowDot(op);
+  rows.combines = combinesAllRows(op);
+  rows.hasAnyLength = llvm::any_of(getValueOperands(op), isOfAnyLength) ||
+                      llvm::any_of(op->getResults(), isOfAnyLength);
   rows.reducesMore = isRowReduction(op) || isa<tile::ReduceRowsOp>(op);
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
     auto source = dyn_cast<RankedTensorType>(broadcast.getSource().getType());
@@ -135,6 +145,8 @@ bool RowClass::fits(const RowClass &other,
     return false;
   if (!fitsBehindProduct(other) || !other.fitsBehindProduct(*this))
     return false;
+  if (!fitsLength(other) || !other.fitsLength(*this))
+    return false;
   return haveCommonColumns(other) || areGroupsOf(other, dimensions) ||
          other.areGroupsOf(*this, dimensions);
 }
@@ -151,6 +163,8 @@ void RowClass::merge(const RowClass &other, const ValueDimensions &dimensions) {
     otherColumns.push_back(*other.columns);
   band = std::max(band, other.band);
   reducesMore |= other.reducesMore;
+  combines |= other.combines;
+  hasAnyLength |= other.hasAnyLength;
   multiplies |= other.multiplies;
   dots.append(other.dots);
   fitsProduct &= other.fitsProduct;

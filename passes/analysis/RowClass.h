@@ -62,6 +62,10 @@ struct RowClass {
   /// anything is reduced that the tile of a band does not hold.
   int64_t band = 0;
   bool reducesMore = false;
+  /// Whether all rows are combined, and whether rows have a length that only a
+  /// call knows. A kernel of such rows goes along their columns, and leaves no
+  /// partial results of programs.
+  bool combines = false, hasAnyLength = false;
   /// Whether a product is among the ops. Its kernel has only ops that may
   /// follow it, on tensors of its shape, and at most one more product, which
   /// reads the same left factor.
@@ -93,6 +97,10 @@ private:
                    const ValueDimensions &dimensions) const {
     return fitGroups && columns && other.columns &&
            dimensions.isOfGroups(*columns, *other.columns);
+  }
+  /// Whether a kernel of this class may go along the columns of the other one.
+  bool fitsLength(const RowClass &other) const {
+    return !combines || !other.hasAnyLength;
   }
   /// A program that holds a band goes on neither along its rows nor to more
   /// rows.

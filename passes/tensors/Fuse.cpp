@@ -11,8 +11,8 @@
 
 #include "passes/Passes.h"
 
+#include "dialect/KernelSpace.h"
 #include "dialect/Rows.h"
-#include "dialect/Tile.h"
 #include "dialect/space/SpaceBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -175,7 +175,8 @@ static LogicalResult setSpace(tile::KernelOp kernel, const Group &group,
   if (failed(space))
     return failure();
   kernel.setSpaceAttr(*space);
-  return success();
+  // A program along dimensions that cannot compute its ops would be wrong.
+  return isOverDimensions(kernel) ? verifyComputes(kernel, *space) : success();
 }
 
 /// Whether `value` is in memory behind the launches so far.

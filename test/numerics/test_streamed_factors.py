@@ -176,3 +176,22 @@ func.func @f(%x: {rows}) -> {rows} {{
     check(source, shape, "--grad")
     if target() == "host" and columns < 1000:
         check(source, shape, "--grad", "--emulate")
+
+
+def test_numbers_that_all_rows_share():
+    """The gradient of a number that multiplies rows of any length is a sum of all rows
+    of all matrices."""
+    source = """
+func.func @f(%q: tensor<?x?x8xf32>, %k: tensor<?x?x8xf32>, %n: tensor<1xf32>)
+    -> tensor<?x?x?xf32> {
+  %0 = tile.dot %q, %k contract [1, 1] : tensor<?x?x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x?xf32>
+  %1 = math.tanh %0 : tensor<?x?x?xf32>
+  %2 = tile.broadcast %n like %1 : tensor<1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %3 = arith.mulf %1, %2 : tensor<?x?x?xf32>
+  return %3 : tensor<?x?x?xf32>
+}
+"""
+    shapes = "--shape=q=2x17x8", "--shape=k=2x23x8"
+    check(source, *shapes, "--grad")
+    if target() == "host":
+        check(source, *shapes, "--grad", "--emulate")

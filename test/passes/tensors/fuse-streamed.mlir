@@ -115,3 +115,19 @@ func.func @gram(%x: tensor<?x7x2xf32>, %w: tensor<5x2xf32>) -> tensor<?x5x5xf32>
   %1 = tile.dot %0, %0 contract [0, 0] : tensor<?x7x5xf32>, tensor<?x7x5xf32> -> tensor<?x5x5xf32>
   return %1 : tensor<?x5x5xf32>
 }
+
+// A program of rows of a length that only a call knows goes along their columns, and
+// leaves no partial results: another kernel adds up the sums of all rows.
+// CHECK-LABEL: tile.kernel @sum_of_all_kernel0(
+// CHECK-SAME:    -> tensor<?x?x1xf32>
+// CHECK-NOT:     tile.reduce_rows
+// CHECK-LABEL: tile.kernel @sum_of_all_kernel1(
+// CHECK-SAME:    %[[SUMS:.*]]: tensor<?x?x1xf32>
+// CHECK:         tile.reduce_rows add %[[SUMS]] partial
+// CHECK-LABEL: func.func @sum_of_all(
+func.func @sum_of_all(%x: tensor<?x?x?xf32>) -> tensor<1xf32> {
+  %0 = arith.mulf %x, %x : tensor<?x?x?xf32>
+  %1 = tile.reduce add %0 : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
+  %2 = tile.reduce_rows add %1 : tensor<?x?x1xf32> -> tensor<1xf32>
+  return %2 : tensor<1xf32>
+}
