@@ -100,7 +100,7 @@ static LogicalResult verifyOp(Operation &op) {
     return op.emitOpError("splits rows that are computed; run the pass "
                           "'split-rows' first");
   if (isa<tile::JoinOp>(op) && llvm::any_of(op.getUsers(), [](Operation *user) {
-        return !isa<func::ReturnOp, tile::DotOp>(user);
+        return !isa<func::ReturnOp, tile::DotOp, tile::PieceOp>(user);
       }))
     return op.emitOpError("joins rows that are computed with; run the pass "
                           "'split-rows' first");

@@ -122,6 +122,25 @@ void bastile::moveScales(Operation *first, MutableArrayRef<Value> values) {
   }
 }
 
+/// `value` of elements of the type `element`, built ahead of `dot`. Rows that
+/// are joined are rounded piece by piece, as they are only put together in
+/// memory.
+static Value getRounded(tile::DotOp dot, Value value, Type element) {
+  OpBuilder builder(dot);
+  auto truncate = [&](Value of) -> Value {
+    auto type = cast<RankedTensorType>(of.getType());
+    return arith::TruncFOp::create(builder, dot.getLoc(), type.clone(element),
+                                   of);
+  };
+  auto join = value.getDefiningOp<tile::JoinOp>();
+  if (!join)
+    return truncate(value);
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<Value> pieces = llvm::map_to_vector(join.getPieces(), truncate);
+  return tile::JoinOp::create(builder, dot.getLoc(), type.clone(element),
+                              join.getStrands(), pieces);
+}
+
 void bastile::roundFactors(func::FuncOp func) {
   auto isRounded = [](tile::DotOp dot, unsigned index) {
     return getElementTypeOrSelf(dot.getOperand(index).getType()) !=
@@ -140,10 +159,9 @@ void bastile::roundFactors(func::FuncOp func) {
       if (!isRounded(dot, index) || (index == 0 && streamed.contains(dot)))
         continue;
       OpOperand &factor = dot->getOpOperand(index);
-      OpBuilder builder(dot);
-      auto type = cast<RankedTensorType>(factor.get().getType());
-      factor.set(arith::TruncFOp::create(builder, dot.getLoc(),
-                                         type.clone(dot.getFactorType(index)),
-                                         factor.get()));
+      Operation *producer = factor.get().getDefiningOp();
+      factor.set(getRounded(dot, factor.get(), dot.getFactorType(index)));
+      if (isa_and_present<tile::JoinOp>(producer) && producer->use_empty())
+        producer->erase();
     }
 }

@@ -320,6 +320,49 @@ func.func @piece_alone(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>)
 
 // -----
 
+// The kernel that joins the rows of a factor rounds them.
+// CHECK-LABEL: tile.kernel @rounded_pieces_kernel0(
+// CHECK-SAME:    -> tensor<?x8xbf16>
+// CHECK-COUNT-2: arith.truncf
+// CHECK-NEXT:    tile.join
+// CHECK-NEXT:    tile.return
+// CHECK-LABEL: tile.kernel @rounded_pieces_kernel1(
+// CHECK-NEXT:    tile.dot
+// CHECK-LABEL: func @rounded_pieces(
+func.func @rounded_pieces(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>, %w: tensor<6x8xbf16>)
+    -> tensor<?x6xf32> {
+  %0 = math.exp %x : tensor<?x4xf32>
+  %1 = math.tanh %y : tensor<?x4xf32>
+  %2 = tile.join %0, %1 : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %3 = tile.dot %2, %w contract [1, 1] : tensor<?x8xf32>, tensor<6x8xbf16> -> tensor<?x6xf32>
+  return %3 : tensor<?x6xf32>
+}
+
+// -----
+
+// A factor that is taken apart may have been joined: it is in memory.
+// CHECK-LABEL: tile.kernel @joined_factor_kernel0(
+// CHECK:         tile.join
+// CHECK-LABEL: tile.kernel @joined_factor_kernel1(
+// CHECK-NEXT:    tile.dot %[[X:.*]], %{{.*}} contract
+// CHECK-NEXT:    tile.dot %[[X]], %{{.*}} contract
+// CHECK-NEXT:    arith.mulf
+// CHECK-LABEL: func @joined_factor(
+func.func @joined_factor(%x: tensor<?x4xbf16>, %y: tensor<4x8xbf16>, %z: tensor<4x8xbf16>)
+    -> tensor<?x8xf32> {
+  %0 = math.exp %y : tensor<4x8xbf16>
+  %1 = math.tanh %z : tensor<4x8xbf16>
+  %2 = tile.join %0, %1 : tensor<4x8xbf16>, tensor<4x8xbf16> -> tensor<4x16xbf16>
+  %3 = tile.piece %2 dimension 1 [0 of 2] : tensor<4x16xbf16> -> tensor<4x8xbf16>
+  %4 = tile.dot %x, %3 contract [1, 0] : tensor<?x4xbf16>, tensor<4x8xbf16> -> tensor<?x8xf32>
+  %5 = tile.piece %2 dimension 1 [1 of 2] : tensor<4x16xbf16> -> tensor<4x8xbf16>
+  %6 = tile.dot %x, %5 contract [1, 0] : tensor<?x4xbf16>, tensor<4x8xbf16> -> tensor<?x8xf32>
+  %7 = arith.mulf %4, %6 : tensor<?x8xf32>
+  return %7 : tensor<?x8xf32>
+}
+
+// -----
+
 // A product of pieces of one factor is one kernel, whatever follows each of them.
 // CHECK-LABEL: tile.kernel @of_pieces_kernel(
 // CHECK-NEXT:    tile.dot %[[X:.*]], %{{.*}} contract
