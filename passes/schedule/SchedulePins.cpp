@@ -39,6 +39,22 @@ static KernelScheduleInterface parseSchedule(StringRef text,
   return cast_or_null<KernelScheduleInterface>(schedule);
 }
 
+/// The first field that `text` spells as 0; empty where there is none. 0 stands
+/// for a field that nobody has chosen, so that it pins nothing.
+static StringRef findZero(StringRef text) {
+  const size_t open = text.find('<');
+  if (open != StringRef::npos)
+    text = text.substr(open + 1).take_until([](char c) { return c == '>'; });
+  SmallVector<StringRef> fields;
+  text.split(fields, ',');
+  for (StringRef field : fields) {
+    auto [name, value] = field.split('=');
+    if (value.trim() == "0")
+      return name.trim();
+  }
+  return {};
+}
+
 static std::string getKernelNames(ModuleOp module) {
   SmallVector<StringRef> names;
   for (auto kernel : module.getOps<tile::KernelOp>())
@@ -73,6 +89,10 @@ FailureOr<SchedulePins> SchedulePins::parse(StringRef text, ModuleOp module) {
         parseSchedule(fields.trim(), open, message);
     if (!schedule)
       return error() << message;
+    if (StringRef zero = findZero(fields); !zero.empty())
+      return error() << "'" << zero
+                     << "' is 0, which pins nothing; leave it out, and it is "
+                        "chosen";
     if (!name.empty() && schedule.getTypeID() != open.getTypeID())
       return error() << "kernel '" << name << "' takes a schedule "
                      << getKindName(open) << ", not " << schedule;

@@ -22,6 +22,10 @@
 // RUN: not tile-opt %s --schedule="schedule='rows = 1> junk'" 2>&1 | FileCheck %s --check-prefix=TRAILING
 // TRAILING: error: in the schedule 'rows = 1> junk': found trailing characters
 
+// RUN: not tile-opt %s --schedule="schedule='columns = 8, rows = 0'" 2>&1 | FileCheck %s --check-prefix=ZERO
+// RUN: not tile-opt %s --schedule="schedule='#tile.rows<columns = 8, rows = 0>'" 2>&1 | FileCheck %s --check-prefix=ZERO
+// ZERO: error: in the schedule '{{.*}}': 'rows' is 0, which pins nothing; leave it out, and it is chosen
+
 // RUN: not tile-opt %s --schedule=target=sm_1 2>&1 | FileCheck %s --check-prefix=TARGET
 // TARGET: error: unknown target 'sm_1', expected one of: {{.*}}sm_90{{.*}}host
 
