@@ -152,7 +152,14 @@ def _call(function, tensors, values):
             keywords[parameter.name] = given[parameter.name]
         else:
             positional.append(given[parameter.name])
-    return function(*positional, **keywords)
+    try:
+        return function(*positional, **keywords)
+    except RecursionError:
+        # Where symbols end it, as the lengths of rows can, a function may call itself.
+        raise ValueError(
+            f"{name_of(function)} calls itself, or functions that call each other, "
+            "without an end"
+        ) from None
 
 
 def read_shapes(name, tensors, shape) -> list:

@@ -131,6 +131,25 @@ def test_sizes_that_differ_in_rows_do_not_fit():
         )
 
 
+def test_functions_that_call_themselves():
+    @bastile.compile
+    def total(x):
+        if x.shape[-1] == 1:
+            return x
+        left, right = F.split(x, 2)
+        return total(left) + total(right)
+
+    x = torch.arange(24.0).reshape(3, 8)
+    assert torch.equal(total(x), x.sum(-1, keepdim=True))
+
+    @bastile.compile
+    def endless(x):
+        return endless(x) + 1
+
+    with pytest.raises(ValueError, match="endless calls itself, .* without an end"):
+        endless(x)
+
+
 def test_symbols_end_with_their_function():
     kept = []
 

@@ -215,6 +215,10 @@ class Trace(TorchFunctionMode):
         try:
             with self:
                 result = function(*operands)
+        except RecursionError:
+            raise Refused(
+                f"{self.what}: '{_name_of(function)}' calls itself without an end"
+            ) from None
         except Refused as error:
             raise Refused(
                 f"{self.what}: a kernel cannot do what '{_name_of(function)}' does: "
