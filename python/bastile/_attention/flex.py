@@ -29,9 +29,9 @@ def flex_attention(
     *,
     return_aux: Any = None,
     mask_mod: Callable[..., Any] | None = None,
-    softcap: float = 0.0,
+    softcap: float = 0,
     sinks: Tensor | None = None,
-    dropout: float = 0.0,
+    dropout: float = 0,
     seed: Tensor | None = None,
 ) -> Any:
     """As ``torch.nn.attention.flex_attention.flex_attention``: ``query`` is [B, H, Q, D],
@@ -115,10 +115,14 @@ def attend_by(
     query, key, value = checks.cast(query, key, value)
     heads = heads_of.find(call, query, key, value)
     place = heads, query.device
-    known = {} if known is None else known
-    if place not in known:
-        known[place] = _prepare(functions, *place, offsets or {})
-    compute, shifts, captured = known[place]
+    if known is None:
+        # As a key, sizes would be part of what torch.compile compiles.
+        prepared = _prepare(functions, *place, offsets or {})
+    else:
+        if place not in known:
+            known[place] = _prepare(functions, *place, offsets or {})
+        prepared = known[place]
+    compute, shifts, captured = prepared
     operands = (
         heads.split_query(query),
         key.unsqueeze(2),

@@ -15,7 +15,7 @@ def attention(
     scale: float | None = None,
     causal: bool = False,
     window: "tuple[int | None, int | None]" = (None, None),
-    softcap: float = 0.0,
+    softcap: float = 0,
     sinks: "Tensor | None" = None,
     mask: "Tensor | None" = None,
     key_mask: "Tensor | None" = None,
@@ -25,7 +25,7 @@ def attention(
     position_ids: "Tensor | None" = None,
     cu_seqlens: "Tensor | None" = None,
     offset: "int | Tensor | None" = None,
-    dropout: float = 0.0,
+    dropout: float = 0,
     seed: "Tensor | None" = None,
     return_lse: bool = False,
 ) -> Any:

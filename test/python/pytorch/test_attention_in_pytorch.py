@@ -73,6 +73,28 @@ def test_compiled_once_for_all_lengths():
     assert counter.frame_count == 1
 
 
+def sees_all_keys(query, key, value):
+    return functional.scaled_dot_product_attention(query, key, value, enable_gqa=True)
+
+
+def by_distance(score, b, h, q_idx, kv_idx):
+    return score - (q_idx - kv_idx).abs()
+
+
+def score_by_distance(query, key, value):
+    return functional.flex_attention(query, key, value, by_distance, enable_gqa=True)
+
+
+@pytest.mark.parametrize("function", [sees_all_keys, score_by_distance])
+def test_no_option_compiles_new_lengths(function):
+    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(function, fullgraph=True, backend=counter, dynamic=True)
+    for length in (9, 12, 17):
+        heads = make_heads(length, length, torch.float32)
+        torch.testing.assert_close(compiled(*heads), function(*heads))
+    assert counter.frame_count == 1
+
+
 def test_dropout_compiled():
     heads = make_heads(9, 9, torch.float32)
     compiled = torch.compile(
