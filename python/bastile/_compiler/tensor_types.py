@@ -63,7 +63,8 @@ def row_types(shapes, elements, fixed=(), free=()):
     of it where another operand of the same rank has another size: the operand repeats
     its rows there. That of a weight, which is fixed, is none of these sizes: a product
     with one row is compiled for any number of rows. A formula whose rows do repeat
-    against a fixed size has this size fixed as well (`traced_graph.FreeSizes`).
+    against a fixed size has this size fixed as well (`traced_graph.FreeSizes`). Beside a
+    fixed 1, a size of 1 is part of the type, too: a free one would not fit the other.
     """
     types = []
     for number, (shape, element) in enumerate(zip(shapes, elements)):
@@ -77,7 +78,7 @@ def row_types(shapes, elements, fixed=(), free=()):
             int(size)
             if (number, i) in fixed
             else 1
-            if size == 1 and _is_repeated(shapes, len(shape), i, fixed)
+            if size == 1 and _is_one(shapes, len(shape), i, fixed)
             else None
             for i, size in enumerate(leading)
         ]
@@ -87,11 +88,12 @@ def row_types(shapes, elements, fixed=(), free=()):
     return types
 
 
-def _is_repeated(shapes, rank, dimension, fixed):
+def _is_one(shapes, rank, dimension, fixed):
+    """Whether a size of 1 in a dimension of operands of that rank is part of their
+    types."""
     return any(
         other is not None
         and len(other) == rank
-        and other[dimension] != 1
-        and (number, dimension) not in fixed
+        and bool(other[dimension] == 1) == ((number, dimension) in fixed)
         for number, other in enumerate(shapes)
     )

@@ -290,9 +290,18 @@ def test_heads_that_share_keys(key_heads):
     )
 
 
+@pytest.fixture
+def first_call(monkeypatch):
+    """Attention as in a process that has called none: which sizes are part of the code
+    is not known yet."""
+    for name in ("_fixed", "_requests"):
+        monkeypatch.setattr(attention, name, {})
+    attention.native.clear()
+
+
 @pytest.mark.long(every=5)
 @pytest.mark.parametrize("key_heads", [1, 2, 3, 6])
-def test_windows_of_heads_that_share_keys(key_heads):
+def test_windows_of_heads_that_share_keys(key_heads, first_call):
     """The number of heads that share keys is a part of such code."""
     heads = make_heads(7, 9, key_heads=key_heads)
     query, key = places(7, 9)
