@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from bastile._attention import api
 from bastile._attention import heads as heads_of, ranges
-from bastile._attention.scores import operators
+from bastile._attention.scores import calls, operators
 from bastile._attention.scores.values import AXES
 from bastile._losses import checks
 from torch import Tensor
@@ -45,10 +45,10 @@ def flex_attention(
 
     The functions are run once and become a part of the kernel; they compute with
     PyTorch's functions of one number, and with captured tensors indexed by b, h, q_idx
-    and kv_idx, or of one number. Captured tensors may change from call to call, and have
-    gradients; captured numbers of Python are part of the code. Indices are int32, so that
-    products beyond it wrap around. ``TypeError`` names what a function does that no
-    kernel can.
+    and kv_idx, or by what is computed of these, or of one number. Captured tensors may
+    change from call to call, and have gradients; captured numbers of Python are part of
+    the code. Indices are int32, so that products beyond it wrap around. ``TypeError``
+    names what a function does that no kernel can.
 
     ``kernel_options`` have no effect. ``return_aux`` may ask for the log-sum-exp alone.
     ``softcap``, ``sinks``, ``dropout`` and ``seed`` are those of
@@ -145,10 +145,8 @@ def _prepare(functions, heads, device, offsets):
     """A function of all operands and the numbers, and the operands that follow from the
     functions: where indices begin, and what is read of captured tensors."""
     reads, equals, compute = operators.find(functions)
-    tensors = functions.captured.tensors
-    captured = [
-        _read(heads, tensors[i].to(device), places, offsets) for i, places in reads
-    ]
+    tensors = [x.to(device) for x in functions.captured.tensors]
+    captured = [_read(heads, tensors, read, offsets) for read in reads]
     for pair in equals:
         queries, keys = (captured[reads.index(read)] for read in pair)
         queries, keys = queries.squeeze(-1), keys.squeeze(-2)
@@ -180,11 +178,35 @@ def _find_ranges(queries, keys):
     ]
 
 
-def _read(heads, tensor, places, offsets):
-    """What a function reads of a captured tensor at ``places``, with the dimensions of
-    scores."""
+def _read(heads, tensors, read, offsets):
+    """What a function reads of a captured tensor, with the dimensions of scores."""
+    number, places = read
     count = heads.key_heads * heads.group
     sizes = dict(zip(AXES, (heads.batch, count, heads.queries, heads.keys)))
+    axes = [place[0] for place in places if place[0] in AXES]
+    if all(map(_is_place, places)) and len(set(axes)) == len(axes):
+        tensor = _view(heads.call, tensors[number], places, sizes, offsets)
+    else:
+        tensor = _compute(read, tensors, sizes, offsets)
+        tensor = tensor.reshape(*[1] * (len(AXES) - tensor.dim()), *tensor.shape)
+    if tensor.dtype == torch.bool:
+        tensor = tensor.view(torch.int8)
+    if tensor.shape[-1] != 1 or "key" in axes:
+        if tensor.requires_grad and torch.is_grad_enabled():
+            # As for a bias, PyTorch sums the gradient.
+            tensor = tensor.expand(*sizes.values())
+        if tensor.stride(-1) != 1:
+            tensor = tensor.contiguous()
+    return heads.split_heads(tensor)
+
+
+def _is_place(source):
+    """Whether ``source`` is a `Place`, which torch.compile takes as a tuple."""
+    return len(source) == 2 and not isinstance(source[1], tuple)
+
+
+def _view(call, tensor, places, sizes, offsets):
+    """What is read at places along axes of their own, as a view."""
     axes = []
     for axis, shift in places:
         dimension = len(axes)
@@ -194,7 +216,7 @@ def _read(heads, tensor, places, offsets):
         first, size = offsets.get(axis, 0) + shift, sizes[axis]
         if first < 0 or first + size > tensor.shape[dimension]:
             raise ValueError(
-                f"{heads.call}: a captured tensor of shape {list(tensor.shape)} is indexed "
+                f"{call}: a captured tensor of shape {list(tensor.shape)} is indexed "
                 f"from {first} to {first + size - 1} in dimension {dimension}"
             )
         tensor = tensor.narrow(dimension, first, size)
@@ -204,12 +226,30 @@ def _read(heads, tensor, places, offsets):
     for dimension, axis in enumerate(AXES):
         if axis not in axes:
             tensor = tensor.unsqueeze(dimension)
-    if tensor.dtype == torch.bool:
-        tensor = tensor.view(torch.int8)
-    if "key" in axes:
-        if tensor.requires_grad and torch.is_grad_enabled():
-            # As for a bias, PyTorch sums the gradient.
-            tensor = tensor.expand(*sizes.values())
-        if tensor.stride(-1) != 1:
-            tensor = tensor.contiguous()
-    return heads.split_heads(tensor)
+    return tensor
+
+
+def _compute(source, tensors, sizes, offsets):
+    """What a function computes of indices and captured tensors, by PyTorch: a tensor with
+    the dimensions of scores, or anything of Python. ``source`` is a `Place`, a `Read` or
+    a `Computed`, or these as tuples."""
+    if not isinstance(source, tuple) or not source:
+        return source
+
+    def compute(part):
+        return _compute(part, tensors, sizes, offsets)
+
+    if len(source) == 3:
+        name, operands, named = source
+        return calls.compute(
+            name, [compute(x) for x in operands], {key: compute(x) for key, x in named}
+        )
+    first, rest = source
+    if isinstance(rest, tuple):
+        return tensors[first][tuple(compute(x) for x in rest)]
+    if first is None:
+        return rest
+    device = tensors[0].device
+    numbers = torch.arange(sizes[first], device=device) + (offsets.get(first, 0) + rest)
+    behind = len(AXES) - 1 - AXES.index(first)
+    return numbers.reshape(-1, *[1] * behind)

@@ -130,6 +130,29 @@ def either_documents(b, h, q, kv):
     return documents(b, h, q, kv) | (APART[b, q] == APART[b, kv])
 
 
+TABLE = parameter(5, HEADS)
+STARTS, GROUPS = torch.tensor([0, 2, 5]), torch.tensor([1, 0, 1, 1, 0, 0])
+
+
+def by_distance(score, b, h, q, kv):
+    """A bias of buckets of distances, the farther the wider."""
+    distance = (q - kv).abs()
+    far = 1 + torch.log2(distance.clamp(min=1).float()).long()
+    bucket = torch.where(distance < 2, distance, torch.minimum(far, q * 0 + 4))
+    return score + TABLE[bucket, h]
+
+
+def by_group(score, b, h, q, kv):
+    """Of places of their own, and of numbers that are read themselves."""
+    return score + TABLE[GROUPS[h], q % HEADS] * PER_KEY[kv % 2, kv]
+
+
+def within_documents(b, h, q, kv):
+    """By places within documents."""
+    place, other = q - STARTS[DOCUMENTS[q]], kv - STARTS[DOCUMENTS[kv]]
+    return documents(b, h, q, kv) & (other.where(h < 2, other + 1) <= place + 2)
+
+
 @pytest.mark.long(every=17)
 @pytest.mark.parametrize(
     "score_mod, captured",
@@ -139,6 +162,8 @@ def either_documents(b, h, q, kv):
         (relative, [BIAS]),
         (several, [PER_QUERY, PER_KEY, TEMPERATURE]),
         (by_temperature, [TEMPERATURE]),
+        (by_distance, [TABLE]),
+        (by_group, [TABLE, PER_KEY]),
         (parity, []),
         (of_conditions, []),
         (lambda score, *_: score.clamp(min=-0.5, max=0.5).float() * score, []),
@@ -172,6 +197,7 @@ def test_functions_of_scores(score_mod, captured):
         later,
         apart,
         either_documents,
+        within_documents,
         pytorch.and_masks(causal, window, documents),
         pytorch.or_masks(pytorch.and_masks(causal, padding), prefix),
         lambda b, h, q, kv: torch.logical_not(torch.where(h % 2 == 0, q >= kv, b > 0)),
@@ -189,6 +215,10 @@ def test_functions_of_scores(score_mod, captured):
 )
 def test_masks(mask_mod):
     check(None, mask_mod)
+
+
+def test_elements_at_computed_places():
+    check(by_distance, within_documents, [TABLE])
 
 
 def test_both():
@@ -295,7 +325,8 @@ def test_captured_tensors_do_not_live_on():
         (lambda s, *_: torch.sort(s)[0], "a call of 'sort'"),
         (lambda s, *_: s.cumsum(0), "'cumsum' of a tensor"),
         (lambda s, b, h, q, kv: s if q > kv else -s, "a choice by a condition"),
-        (lambda s, b, h, q, kv: s + DOCUMENTS[q - kv], "no index of a score"),
+        (lambda s, b, h, q, kv: s + DOCUMENTS[(s > 0).int()], "computed of a score"),
+        (lambda s, b, h, q, kv: s + DOCUMENTS[q > kv], "that is no integer"),
         (lambda s, b, h, q, kv: s + BIAS[b, h, q], "4 dimensions by 3 places"),
         (lambda s, b, h, q, kv: s * float(q), "a number of Python by float"),
         (lambda s, *_: s + torch.ones(()), "neither closes over nor finds"),
@@ -348,15 +379,19 @@ def test_captured_numbers_that_change_compiled():
 
 @pytest.mark.long(every=2)
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_compiled_without_a_graph_break(dynamic):
+@pytest.mark.parametrize(
+    "score_mod, mask_mod, captured",
+    [(alibi, documents, SLOPES), (by_distance, within_documents, TABLE)],
+)
+def test_compiled_without_a_graph_break(dynamic, score_mod, mask_mod, captured):
     def step(query, key, value):
         return flex_attention(
-            query, key, value, alibi, mask_mod=documents, enable_gqa=True
+            query, key, value, score_mod, mask_mod=mask_mod, enable_gqa=True
         )
 
     compiled = torch.compile(step, fullgraph=True, dynamic=dynamic)
     for length in (KEYS, KEYS - 1):
-        operands = [*make_heads(length, length), SLOPES]
+        operands = [*make_heads(length, length), captured]
         found, expected = (function(*operands[:3]) for function in (compiled, step))
         torch.testing.assert_close(found, expected)
         gradients = (

@@ -258,3 +258,17 @@ CALLS |= {alias: CALLS[name] for alias, name in _ALIASES.items()}
 #: Operators of a number of Python and a captured tensor.
 _SWAPPED = "div floordiv lshift mod pow rshift sub truediv".split()
 CALLS |= {f"r{name}": _swapped(CALLS[name]) for name in _SWAPPED}
+
+
+def compute(name, operands, named):
+    """What PyTorch computes where a function of scores calls ``name``, by its name or as
+    an operator."""
+    if name.startswith("__"):
+        return getattr(torch.Tensor, name)(*operands, **named)
+    for place in (operator, torch, torch.Tensor, torch.nn.functional):
+        function = getattr(place, name, None)
+        # Some names are those of types as well, such as torch.float.
+        if callable(function):
+            return function(*operands, **named)
+    # `and` and `or` are words of Python.
+    return getattr(operator, f"{name}_")(*operands)

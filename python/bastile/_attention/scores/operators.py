@@ -185,14 +185,15 @@ def _find_constants(*arguments):
     """The key of the operator, what it reads and what it finds equal. torch.compile does
     not look into this: it follows from the functions' code, which does not change."""
     formula = Functions(*arguments).formula()
-    reads = tuple(map(_constant_of, formula.reads))
-    equals = tuple(tuple(map(_constant_of, pair)) for pair in formula.equals)
+    reads, equals = map(_constant_of, (tuple(formula.reads), tuple(formula.equals)))
     return formula.operator.key, reads, equals
 
 
-def _constant_of(read):
-    """A `Read` of tuples alone, as torch.compile takes it."""
-    return read.number, tuple(map(tuple, read.places))
+def _constant_of(source):
+    """Of what is read, tuples alone, as torch.compile takes them."""
+    if isinstance(source, tuple):
+        return tuple(map(_constant_of, source))
+    return source
 
 
 def _parameter(name, default=inspect.Parameter.empty):

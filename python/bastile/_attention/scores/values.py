@@ -28,26 +28,54 @@ class Place(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What is read of a captured tensor: its number, and a `Place` for each dimension."""
+    """What is read of a captured tensor: its number, and for each dimension where: a
+    `Place`, a `Read` or a `Computed`."""
 
     number: int
-    places: tuple[Place, ...]
+    places: tuple[Any, ...]
 
     def axes(self):
-        return {place.axis for place in self.places if place.axis}
+        return set().union(*map(_axes_of, self.places))
+
+    def is_view(self):
+        """Whether the numbers are a view of the tensor: of each dimension one number, or
+        all of an axis that no other dimension goes along."""
+        axes = [axis for place in self.places for axis in _axes_of(place)]
+        is_plain = all(isinstance(place, Place) for place in self.places)
+        return is_plain and len(set(axes)) == len(axes)
+
+
+class Computed(NamedTuple):
+    """What PyTorch's function of that name computes of indices and captured tensors. An
+    operand is a `Place`, a `Read`, a `Computed` or anything of Python."""
+
+    name: str
+    operands: tuple[Any, ...]
+    named: tuple[tuple[str, Any], ...]
+
+
+def _axes_of(source):
+    if isinstance(source, Place):
+        return {source.axis} - {None}
+    if isinstance(source, Read):
+        return source.axes()
+    if isinstance(source, Computed):
+        parts = *source.operands, *(x for _, x in source.named)
+        return set().union(*map(_axes_of, parts))
+    return set()
 
 
 class Value:
-    """A number of each score: a symbol, or a number of Python. An index of a dimension
-    has a `Place` as well, and an element of a captured tensor of integers a `Read`."""
+    """A number of each score: a symbol, or a number of Python. What follows from indices
+    and captured tensors alone has a ``source`` as well, from which PyTorch can compute it:
+    a `Place`, a `Read` or a `Computed`."""
 
-    __slots__ = ("_place", "_trace", "content", "read")
+    __slots__ = ("_trace", "content", "source")
 
-    def __init__(self, trace, content, place=None, read=None):
+    def __init__(self, trace, content, source=None):
         self._trace = trace
         self.content = content
-        self._place = place
-        self.read = read
+        self.source = source
 
     @classmethod
     def __torch_function__(cls, function, types, operands=(), named=None):
@@ -56,6 +84,9 @@ class Value:
         if trace is None:
             raise Refused(f"a call of '{function.__name__}' with a list of tensors")
         return trace.call(function.__name__, operands, named or {})
+
+    def where(self, condition, other):
+        return self._trace.call("where", (condition, self, other), {})
 
     def __getattr__(self, name):
         if name in calls.CALLS:
@@ -119,16 +150,10 @@ class Value:
         """The sum or the difference; that of an index and a number of Python is an index,
         too."""
         moved = self._trace.call(call, (self, other), {})
-        if self._place is None or type(other) is not int:
+        if not isinstance(self.source, Place) or type(other) is not int:
             return moved
-        axis, shift = self._place
+        axis, shift = self.source
         return Value(self._trace, moved.content, Place(axis, shift + sign * other))
-
-    def place(self):
-        """The `Place` of an index; None for anything else."""
-        if self._place is None and type(self.content) is int:
-            return Place(None, self.content)
-        return self._place
 
 
 def _define_operators():
@@ -173,6 +198,8 @@ class Trace(TorchFunctionMode):
 
     def __torch_function__(self, function, types, operands=(), named=None):
         name = function.__name__
+        if function is torch.Tensor.where:
+            operands = operands[1], operands[0], *operands[2:]
         if name == "__getitem__" and _has_values(operands[1]):
             return self.read(*operands)
         if any(isinstance(x, Value) or self._is_number(x) for x in operands):
@@ -238,20 +265,46 @@ class Trace(TorchFunctionMode):
         if call is None:
             raise Refused(f"a call of '{name}'; there are {', '.join(calls.NAMES)}")
         contents = [self.content_of(x) for x in operands]
-        named = {key: self.content_of(x) for key, x in named.items()}
+        contents_named = {key: self.content_of(x) for key, x in named.items()}
         try:
-            content = call(*contents, **named)
+            content = call(*contents, **contents_named)
             if call is calls.CALLS["eq"]:
                 content = self._bound(content, operands)
-            return Value(self, content)
+            return Value(self, content, self._find_source(name, operands, named))
         except (TypeError, ValueError, AttributeError) as error:
             raise Refused(f"a call of '{name}' ({error})") from None
+
+    def _find_source(self, name, operands, named):
+        """The `Computed` of a call; None where a score is among its operands."""
+        sources = [self._source_of(x) for x in (*operands, *named.values())]
+        if any(isinstance(x, Value) for x in sources):
+            return None
+        count = len(operands)
+        return Computed(name, tuple(sources[:count]), (*zip(named, sources[count:]),))
+
+    def _source_of(self, operand):
+        """What PyTorch computes ``operand`` from: itself, if it is no source."""
+        if isinstance(operand, torch.Tensor):
+            return Read(self._number_of(operand, 0), ())
+        if not isinstance(operand, Value):
+            return operand
+        if operand.source is None and not isinstance(operand.content, Symbol):
+            return operand.content
+        return operand if operand.source is None else operand.source
+
+    def _is_of_integers(self, read):
+        """Whether ``read`` is a view of a captured tensor of integers."""
+        if not isinstance(read, Read) or not read.is_view():
+            return False
+        tensor = self._captured.tensors[read.number]
+        with torch._C.DisableTorchFunction():
+            return not tensor.is_floating_point() and tensor.dtype != torch.bool
 
     def _bound(self, equal, operands):
         """The condition ``equal``, that operands are equal, within its ranges if one is a
         number of the query and the other one of the key."""
-        reads = [x.read if isinstance(x, Value) else None for x in operands]
-        if None in reads:
+        reads = [x.source if isinstance(x, Value) else None for x in operands]
+        if not all(map(self._is_of_integers, reads)):
             return equal
         axes = [read.axes() & {"query", "key"} for read in reads]
         if axes == [{"key"}, {"query"}]:
@@ -275,33 +328,42 @@ class Trace(TorchFunctionMode):
 
     def _read(self, tensor, index):
         items = index if isinstance(index, tuple) else (index,)
-        places = []
-        for item in items:
-            place = Place(None, item) if type(item) is int else None
-            if isinstance(item, Value):
-                place = item.place()
-            if place is None:
-                raise Refused("an index of a tensor that is no index of a score")
-            places.append(place)
-        axes = [axis for axis, _ in places if axis]
-        if len(places) != tensor.dim() or len(set(axes)) != len(axes):
+        places = tuple(map(self._place_of, items))
+        read = Read(self._number_of(tensor, len(places)), places)
+        symbol = self._take(read)
+        like = self.scores if "key" in read.axes() else self.column
+        symbol = functions.expand_as(symbol, like)
+        # Conditions are bytes to kernels.
+        content = symbol != 0 if tensor.dtype == torch.bool else symbol
+        return Value(self, content, read)
+
+    def _number_of(self, tensor, places):
+        """The number of a captured tensor that is indexed by so many ``places``."""
+        # The mode follows what operators ask of tensors, too.
+        with torch._C.DisableTorchFunction():
+            dimensions = tensor.dim()
+        if places != dimensions:
             raise Refused(
-                f"an index of a tensor of {tensor.dim()} dimensions by {len(places)} "
-                f"places along {', '.join(axes) or 'nothing'}"
+                f"an index of a tensor of {dimensions} dimensions by {places} places"
             )
         number = self._captured.find(tensor)
         if number is None:
             raise Refused(
                 "a tensor that it neither closes over nor finds by a global name"
             )
-        read = Read(number, tuple(places))
-        symbol = self._take(read)
-        like = self.scores if "key" in axes else self.column
-        symbol = functions.expand_as(symbol, like)
-        # Conditions are bytes to kernels.
-        if tensor.dtype == torch.bool:
-            return Value(self, symbol != 0)
-        return Value(self, symbol, read=None if tensor.is_floating_point() else read)
+        return number
+
+    def _place_of(self, item):
+        """Where a captured tensor is read that is indexed by ``item``."""
+        source = self._source_of(item)
+        if type(source) is int:
+            return Place(None, source)
+        is_bool = getattr(item, "dtype", None) == torch.bool
+        if isinstance(source, (Place, Read, Computed)) and not is_bool:
+            return source
+        raise Refused(
+            "an index of a tensor that is no integer, or is computed of a score"
+        )
 
 
 #: What is known of captured tensors wherever code is shared.
