@@ -18,6 +18,17 @@ Rounds::Rounds(func::FuncOp func) {
   findRounds(func.front());
 }
 
+static ArrayRef<int64_t> getShape(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getShape() : ArrayRef<int64_t>();
+}
+
+/// Whether the results of `op` and of `reduce`, which may be null, have one
+/// shape.
+static bool haveOneShape(Operation *op, Operation *reduce) {
+  return reduce && getShape(op->getResult(0)) == getShape(reduce->getResult(0));
+}
+
 void Rounds::findCombinedRows(Block &block) {
   for (Operation &op : block.without_terminator()) {
     CombinedRows found;
@@ -38,7 +49,9 @@ void Rounds::findCombinedRows(Block &block) {
       llvm::erase_if(operands, [&](const CombinedRows &rows) {
         return rows.depth < found.depth;
       });
-      if (!operands.empty() && llvm::all_equal(operands))
+      // Numbers of the rows that are left are other rows' as well.
+      if (!operands.empty() && llvm::all_equal(operands) &&
+          haveOneShape(&op, operands.front().reduce))
         found.reduce = operands.front().reduce;
     }
     combinedRows[&op] = found;

@@ -398,6 +398,10 @@ bool Grouper::isRepeated(OpOperand &use, int64_t round,
     return !readsBands(use);
   if (readsOtherRows(use))
     return false;
+  // Behind a combination to fewer rows nothing goes along their columns.
+  if (rounds.getCombinedRows(use.getOwner()).reduce &&
+      !fitsCombinedRow(producer))
+    return false;
   // The narrow value has fewer bytes.
   if (isa<arith::ExtFOp>(producer))
     return true;

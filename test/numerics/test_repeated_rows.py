@@ -10,6 +10,7 @@ import pytest
 
 import floats
 from runner import run, run_backward, tensor
+from test_dots import check
 
 LENGTH = 48
 
@@ -180,3 +181,25 @@ func.func @f(%x: {row}, %y: {row}) -> {row} {{
     x, y = inputs["x"][1], inputs["y"][1]
     (total,) = run(source, inputs, ["f32"])
     assert np.array_equal(total, (x + y).astype(np.float32))
+
+
+def test_norm_of_rows_that_are_repeated():
+    """Its gradient goes along the columns of sums over the rows that repeat it."""
+    row, one, number = (tensor((None, *x), "f32") for x in ((None, 8), (1, 8), (1, 1)))
+    check(
+        f"""
+func.func @f(%x: {one}, %w: {row}) -> {row} {{
+  %0 = arith.mulf %x, %x : {one}
+  %1 = tile.reduce add %0 : {one} -> {number}
+  %2 = math.rsqrt %1 : {number}
+  %3 = tile.broadcast %2 like %x : {number}, {one} -> {one}
+  %4 = arith.mulf %x, %3 : {one}
+  %5 = tile.broadcast %4 like %w : {one}, {row} -> {row}
+  %6 = arith.mulf %5, %w : {row}
+  return %6 : {row}
+}}
+""",
+        "--shape=x=3x1x8",
+        "--shape=w=3x4x8",
+        "--grad",
+    )

@@ -108,3 +108,31 @@ func.func @scaled_sum(%x: tensor<3x5x32xf32>) -> tensor<1x5x32xf32> {
   %2 = arith.mulf %1, %0 : tensor<1x5x32xf32>
   return %2 : tensor<1x5x32xf32>
 }
+
+// -----
+
+// What goes along the columns of rows that are left, as a norm's gradient does, is
+// computed by another kernel: the statistic that is repeated here, the reduction, and the
+// number of its shape.
+// CHECK-LABEL: tile.kernel @norm_of_sums_kernel0(
+// CHECK-SAME:    -> tensor<?x1x8xf32>
+// CHECK:         tile.broadcast
+// CHECK-LABEL: tile.kernel @norm_of_sums_kernel1(
+// CHECK:         tile.reduce_rows
+// CHECK-NEXT:    arith.mulf
+// CHECK-NEXT:    tile.return
+// CHECK-LABEL: tile.kernel @norm_of_sums_kernel2(
+// CHECK:         tile.reduce add
+// CHECK:         arith.mulf
+// CHECK-LABEL: func @norm_of_sums(
+func.func @norm_of_sums(%x: tensor<?x1x8xf32>, %g: tensor<?x?x8xf32>, %r: tensor<?x1x1xf32>)
+    -> tensor<?x1x1xf32> {
+  %0 = tile.reduce_rows add %g : tensor<?x?x8xf32> -> tensor<?x1x8xf32>
+  %1 = tile.broadcast %r like %x : tensor<?x1x1xf32>, tensor<?x1x8xf32> -> tensor<?x1x8xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x1x8xf32>
+  %3 = tile.reduce add %2 : tensor<?x1x8xf32> -> tensor<?x1x1xf32>
+  %half = arith.constant 0.5 : f32
+  %4 = tile.broadcast %half like %0 : f32, tensor<?x1x8xf32> -> tensor<?x1x1xf32>
+  %5 = arith.mulf %3, %4 : tensor<?x1x1xf32>
+  return %5 : tensor<?x1x1xf32>
+}
