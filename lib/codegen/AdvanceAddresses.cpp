@@ -6,12 +6,12 @@
 
 #include "lib/codegen/AdvanceAddresses.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/Local.h"
 
 using namespace llvm;
 using namespace llvm::PatternMatch;
@@ -19,21 +19,10 @@ using namespace bastile;
 
 namespace {
 
-/// A row that takes a new value in each iteration of a loop.
-struct Row {
-  Value *value = nullptr;
-  /// The loop's own row, which `step` is added to.
-  PHINode *current = nullptr;
-  Value *step = nullptr;
-  /// Whether `value` is the next row, or the current one where that is the
-  /// last.
-  Value *hasNext = nullptr;
-};
-
 /// An address of `row` times `stride` elements behind `base`.
 struct RowAddress {
   GetElementPtrInst *address = nullptr;
-  Value *base = nullptr, *stride = nullptr;
+  Value *base = nullptr, *row = nullptr, *stride = nullptr;
 };
 
 class LoopAddresses {
@@ -44,10 +33,10 @@ public:
   bool run();
 
 private:
-  bool findRow(Value *value, Row &row) const;
-  /// Whether the loop goes on exactly where `hasNext` holds.
-  bool goesOnIf(Value *hasNext) const;
-  void advance(const Row &row, ArrayRef<RowAddress> addresses);
+  bool loadsAhead() const;
+  SmallVector<RowAddress> findAddresses() const;
+  void multiplyBytes(const RowAddress &found) const;
+  bool advance(const RowAddress &found) const;
 
   Loop &loop;
   LoopInfo &loops;
@@ -56,107 +45,98 @@ private:
 
 } // namespace
 
-bool LoopAddresses::goesOnIf(Value *hasNext) const {
-  auto *branch = dyn_cast<BranchInst>(loop.getLoopLatch()->getTerminator());
-  if (!branch || !branch->isConditional() ||
-      branch->getSuccessor(0) != loop.getHeader())
-    return false;
-  if (branch->getCondition() == hasNext)
-    return true;
-  // Rows are far fewer than 2^63, so that their comparisons agree with and
-  // without a sign.
-  auto *lhs = dyn_cast<ICmpInst>(hasNext);
-  auto *rhs = dyn_cast<ICmpInst>(branch->getCondition());
-  return lhs && rhs && lhs->getOperand(0) == rhs->getOperand(0) &&
-         lhs->getOperand(1) == rhs->getOperand(1) &&
-         ICmpInst::getUnsignedPredicate(lhs->getPredicate()) ==
-             ICmpInst::getUnsignedPredicate(rhs->getPredicate());
+/// Whether the loop loads the next row while it computes on the current one,
+/// which it loads once more where that is the last.
+bool LoopAddresses::loadsAhead() const {
+  return any_of(loop.getHeader()->phis(), [&](PHINode &row) {
+    Value *next = row.getIncomingValueForBlock(loop.getLoopLatch());
+    return any_of(row.users(), [&](User *user) {
+      return match(user,
+                   m_Select(m_Value(), m_Specific(next), m_Specific(&row)));
+    });
+  });
 }
 
-bool LoopAddresses::findRow(Value *value, Row &row) const {
-  row.value = value;
-  Value *current = value, *next = nullptr;
-  if (match(value,
-            m_Select(m_Value(row.hasNext), m_Value(next), m_Value(current))) &&
-      !goesOnIf(row.hasNext))
-    return false;
-  row.current = dyn_cast<PHINode>(current);
-  if (!row.current || row.current->getParent() != loop.getHeader())
-    return false;
-  Value *after = row.current->getIncomingValueForBlock(loop.getLoopLatch());
-  if (next && next != after)
-    return false;
-  return match(after, m_c_Add(m_Specific(row.current), m_Value(row.step))) &&
-         loop.isLoopInvariant(row.step);
-}
-
-/// Replaces addresses of `row` by such that the loop carries along.
-void LoopAddresses::advance(const Row &row, ArrayRef<RowAddress> addresses) {
-  BasicBlock *preheader = loop.getLoopPreheader();
-  BasicBlock *header = loop.getHeader(), *latch = loop.getLoopLatch();
-  IRBuilder<> ahead(preheader->getTerminator());
-  IRBuilder<> atHeader(header, header->begin());
-  Value *first = row.current->getIncomingValueForBlock(preheader);
-  Value *step = row.step;
-  if (row.hasNext) {
-    auto *definition = cast<Instruction>(row.value);
-    IRBuilder<> behind(definition->getParent(),
-                       std::next(definition->getIterator()));
-    step = behind.CreateSelect(row.hasNext, step, ahead.getInt64(0));
-  }
-  auto createAddress = [](IRBuilder<> &builder, const RowAddress &found,
-                          Value *base, Value *rows) {
-    return builder.CreateGEP(found.address->getSourceElementType(), base,
-                             builder.CreateMul(rows, found.stride));
-  };
-  for (const RowAddress &found : addresses) {
-    PHINode *address = atHeader.CreatePHI(found.base->getType(), 2);
-    address->addIncoming(createAddress(ahead, found, found.base, first),
-                         preheader);
-    IRBuilder<> builder(found.address);
-    Value *next = createAddress(builder, found, address, step);
-    address->addIncoming(next, latch);
-    found.address->replaceAllUsesWith(row.hasNext ? next : address);
-  }
-  for (const RowAddress &found : addresses)
-    found.address->eraseFromParent();
-}
-
-bool LoopAddresses::run() {
+SmallVector<RowAddress> LoopAddresses::findAddresses() const {
   constexpr unsigned globalMemory = 1;
-  BasicBlock *latch = loop.getLoopLatch();
-  if (!latch || !loop.getLoopPreheader())
-    return false;
-  MapVector<Value *, SmallVector<RowAddress>> rows;
+  SmallVector<RowAddress> addresses;
   for (BasicBlock *block : loop.blocks()) {
-    if (loops.getLoopFor(block) != &loop || !dominators.dominates(block, latch))
+    if (loops.getLoopFor(block) != &loop)
       continue;
     for (Instruction &instruction : *block) {
       RowAddress found;
       found.address = dyn_cast<GetElementPtrInst>(&instruction);
-      Value *lhs = nullptr, *rhs = nullptr;
       if (!found.address || found.address->getNumIndices() != 1 ||
           found.address->getAddressSpace() != globalMemory ||
           !loop.isLoopInvariant(found.address->getPointerOperand()) ||
           !match(found.address->getOperand(1),
-                 m_Mul(m_Value(lhs), m_Value(rhs))))
+                 m_Mul(m_Value(found.row), m_Value(found.stride))))
         continue;
       found.base = found.address->getPointerOperand();
-      if (loop.isLoopInvariant(lhs))
-        std::swap(lhs, rhs);
-      if (loop.isLoopInvariant(lhs) || !loop.isLoopInvariant(rhs))
-        continue;
-      found.stride = rhs;
-      rows[lhs].push_back(found);
+      if (loop.isLoopInvariant(found.row))
+        std::swap(found.row, found.stride);
+      if (!loop.isLoopInvariant(found.row) &&
+          loop.isLoopInvariant(found.stride))
+        addresses.push_back(found);
     }
   }
+  return addresses;
+}
+
+/// Multiplies the row by a distance in bytes, which is found ahead of the loop.
+void LoopAddresses::multiplyBytes(const RowAddress &found) const {
+  IRBuilder<> ahead(loop.getLoopPreheader()->getTerminator());
+  IRBuilder<> builder(found.address);
+  const uint64_t bytes = found.address->getDataLayout().getTypeAllocSize(
+      found.address->getSourceElementType());
+  Value *distance = ahead.CreateMul(
+      found.stride, ConstantInt::get(found.stride->getType(), bytes));
+  found.address->replaceAllUsesWith(
+      builder.CreatePtrAdd(found.base, builder.CreateMul(found.row, distance)));
+  RecursivelyDeleteTriviallyDeadInstructions(found.address);
+}
+
+/// Replaces the address by one that the loop carries along, if the row takes
+/// the same step in each iteration.
+bool LoopAddresses::advance(const RowAddress &found) const {
+  BasicBlock *preheader = loop.getLoopPreheader();
+  BasicBlock *header = loop.getHeader(), *latch = loop.getLoopLatch();
+  auto *row = dyn_cast<PHINode>(found.row);
+  Value *step = nullptr;
+  if (!row || row->getParent() != header ||
+      !match(row->getIncomingValueForBlock(latch),
+             m_c_Add(m_Specific(row), m_Value(step))) ||
+      !loop.isLoopInvariant(step) ||
+      !dominators.dominates(found.address->getParent(), latch))
+    return false;
+  auto createAddress = [&](IRBuilder<> &builder, Value *base, Value *rows) {
+    return builder.CreateGEP(found.address->getSourceElementType(), base,
+                             builder.CreateMul(rows, found.stride));
+  };
+  IRBuilder<> ahead(preheader->getTerminator());
+  IRBuilder<> atHeader(header, header->begin());
+  PHINode *address = atHeader.CreatePHI(found.base->getType(), 2);
+  address->addIncoming(createAddress(ahead, found.base,
+                                     row->getIncomingValueForBlock(preheader)),
+                       preheader);
+  IRBuilder<> builder(found.address);
+  address->addIncoming(createAddress(builder, address, step), latch);
+  found.address->replaceAllUsesWith(address);
+  RecursivelyDeleteTriviallyDeadInstructions(found.address);
+  return true;
+}
+
+bool LoopAddresses::run() {
+  if (!loop.getLoopLatch() || !loop.getLoopPreheader())
+    return false;
+  const bool hasBytes = loadsAhead();
+  if (!hasBytes && loop.isInnermost())
+    return false;
   bool hasChanged = false;
-  for (auto &[value, addresses] : rows) {
-    Row row;
-    if (!findRow(value, row))
-      continue;
-    advance(row, addresses);
-    hasChanged = true;
+  for (const RowAddress &found : findAddresses()) {
+    if (hasBytes)
+      multiplyBytes(found);
+    hasChanged |= hasBytes || advance(found);
   }
   return hasChanged;
 }
@@ -167,8 +147,7 @@ PreservedAnalyses AdvanceAddressesPass::run(Function &function,
   auto &dominators = manager.getResult<DominatorTreeAnalysis>(function);
   bool hasChanged = false;
   for (Loop *loop : loops.getLoopsInPreorder())
-    if (!loop->isInnermost())
-      hasChanged |= LoopAddresses(*loop, loops, dominators).run();
+    hasChanged |= LoopAddresses(*loop, loops, dominators).run();
   if (!hasChanged)
     return PreservedAnalyses::all();
   PreservedAnalyses preserved;

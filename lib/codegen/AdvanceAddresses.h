@@ -11,15 +11,20 @@
 
 namespace bastile {
 
-/// Has a loop over rows move the address of each operand from row to row. The
-/// product of a row and a stride, both of 64 bits, is four instructions of a
-/// GPU and its sum with an address two to five, as many as a short formula has
-/// for the elements that a thread holds of a row.
+/// Makes the addresses of rows cheaper in loops over rows. The product of a row
+/// and a stride, both of 64 bits, is four instructions of a GPU and its sum
+/// with an address two to five, as many as a short formula has for the elements
+/// that a thread holds of a row.
 ///
-/// LLVM's strength reduction does so in innermost loops alone, which loops
-/// whose blocks wait for each other are not. Innermost loops stay as they are:
-/// addresses of rows that are loaded ahead, which LLVM does not carry along
-/// there, have been seen to spill.
+/// A loop that loads rows ahead multiplies by distances in bytes, which it
+/// finds ahead of its first iteration: the GPU adds an address as part of such
+/// a product, in three instructions altogether. To carry addresses along takes
+/// more registers there, as loads need both halves of an address in
+/// neighbouring ones, and has been seen to spill.
+///
+/// Other loops carry the address of each operand from row to row where LLVM
+/// does not: its strength reduction knows innermost loops alone, which loops
+/// whose blocks wait for each other are not.
 class AdvanceAddressesPass : public llvm::PassInfoMixin<AdvanceAddressesPass> {
 public:
   static llvm::PreservedAnalyses run(llvm::Function &function,
