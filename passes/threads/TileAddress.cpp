@@ -32,11 +32,12 @@ Value TileAddress::getRowCount() {
 }
 
 /// Computes the column of the thread's first piece, unless the tile is of
-/// groups, whose columns are divided, or shared by a cluster: there LLVM moves
-/// more out of the comparisons if the constant is part of the column.
+/// groups, whose columns are divided, or is shared by a cluster and may stick
+/// out of the row: there LLVM moves more out of the comparisons with the row's
+/// end if the constant is part of the column.
 void TileAddress::createThreadColumn() {
   if (tile.getDimSize(1) > 1 && layout.getGroup() == 1 &&
-      layout.getBlocks() == 1)
+      (layout.getBlocks() == 1 || length % tile.getDimSize(1) == 0))
     threadColumn =
         add(column, getPieceColumn(builder, loc, tile, /*repeat=*/0));
 }

@@ -174,3 +174,21 @@ tile.program @exchange(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
   tile.store %5, %z[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
   tile.return
 }
+
+// -----
+
+// Where no column lies beyond the row, the pieces of a thread are a constant
+// apart, so that they share one address.
+// CHECK-LABEL: tile.program @pieces_in_cluster(
+// CHECK:         llvm.load %[[FIRST:[^ ]*]]
+// CHECK-NEXT:    %[[SECOND:.*]] = llvm.getelementptr %[[FIRST]][512]
+// CHECK-NEXT:    llvm.load %[[SECOND]]
+tile.program @pieces_in_cluster(%rows: index, %x: memref<?x1024xf32, strided<[?, 1]>>,
+                                %y: memref<?x1024xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 1024, cluster = 2>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x1024xf32, strided<[?, 1]>> -> tensor<1x1024xf32>
+  tile.store %0, %y[%row, %c0] : tensor<1x1024xf32>, memref<?x1024xf32, strided<[?, 1]>>
+  tile.return
+}
