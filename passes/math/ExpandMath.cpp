@@ -187,6 +187,10 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     if (failed(applyOpPatternsGreedily(rewritten, std::move(patterns), config)))
       return signalPassFailure();
+    // Functions have brought constants of their own.
+    if (!onHost)
+      for (auto program : getOperation().getOps<tile::ProgramOp>())
+        collectFactors(program);
     mergeConstants(getOperation());
     if (onHost)
       return;

@@ -39,6 +39,15 @@ FORMULAS = {
   %r = arith.truncf %t : {ROW} to {NARROW}
   %v = arith.extf %r : {NARROW} to {ROW}
   %s = arith.mulf %t, %z : {ROW}""",
+    # Constants become one where nothing else reads what the inner one multiplies.
+    "factors": f"""
+  %f = arith.constant dense<0.7> : tensor<64xf32>
+  %g = arith.constant dense<9.0> : tensor<64xf32>
+  %fs = tile.broadcast %f like %p : tensor<64xf32>, {ROW} -> {ROW}
+  %gs = tile.broadcast %g like %p : tensor<64xf32>, {ROW} -> {ROW}
+  %t = arith.mulf %p, %fs : {ROW}
+  %v = arith.mulf %t, %gs : {ROW}
+  %s = math.sin %t : {ROW}""",
     # A sum has the order that a schedule gives it.
     "centered": f"""
   %m = tile.reduce add %p : {ROW} -> {STATISTIC}
