@@ -41,8 +41,8 @@ Value hideTanh(Formula &f, Value x) {
   Value power = createPower(f, f.mul(x, f.number(2 * kLog2E)));
   Value r = createReciprocal(f, f.add(power, f.number(1.0)));
   Value far = f.fma(r, f.number(-2.0), f.number(1.0));
-  Value near = f.oddPolynomial(x, {-0.0503661056, 0.133148307, -0.333330608});
-  return f.select(f.less(f.abs(x), f.number(0.3)), near, far);
+  Value near = f.oddPolynomial(x, {-0.332232633});
+  return f.select(f.less(f.abs(x), f.number(0.1)), near, far);
 }
 
 /// The logarithm of 1 + x, which is never subnormal, save near 0.
