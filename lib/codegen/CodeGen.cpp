@@ -8,6 +8,7 @@
 #include "lib/codegen/AdvanceAddresses.h"
 #include "lib/codegen/Contract.h"
 #include "lib/codegen/Generate.h"
+#include "lib/codegen/MaskedSums.h"
 #include "lib/codegen/SinkConditions.h"
 #include "lib/codegen/SplitBlocks.h"
 #include "lib/codegen/ThreadOps.h"
@@ -269,6 +270,8 @@ static void runPasses(llvm::Module &module, llvm::TargetMachine &machine,
 void bastile::optimize(llvm::Module &module, llvm::TargetMachine &machine,
                        unsigned level) {
   runPasses(module, machine, level);
+  if (machine.getTargetTriple().isNVPTX())
+    addWhereMasked(module);
   contract(module);
 }
 
