@@ -18,7 +18,8 @@ inline constexpr int64_t kRegistersPerMultiprocessor = 65536;
 
 /// How many blocks a multiprocessor has to have room for, which bounds the
 /// registers of each; 1 leaves that to the assembler. The blocks of a cluster
-/// wait for each other, so that others have to run meanwhile.
+/// wait for each other, so that others have to run meanwhile, as far as threads
+/// have registers for what they hold (passes/target/HeldRegisters.h).
 inline int32_t getMinBlocksPerMultiprocessor(const ScheduleFields &fields) {
   /// Threads of a multiprocessor that keep it busy while some of them wait.
   constexpr int64_t kThreadsToHide = 1024;

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/schedule/RowsModel.h"
+#include "passes/target/HeldRegisters.h"
 #include "passes/target/LowerToLLVM.h"
 
 namespace bastile {
@@ -41,10 +42,24 @@ static bool combinesRows(tile::ProgramOp op) {
   return op.getCombines() || op.getRowPrograms();
 }
 
+/// How many blocks of the program a multiprocessor has to have room for, which
+/// bounds the registers of each. A program over named dimensions, and one that
+/// stays on its multiprocessor, take what registers they can get.
+static int32_t getLeastBlocks(tile::ProgramOp op) {
+  if (op.getDimensions())
+    return std::max<int64_t>(1, op.getSchedule().getPersistent());
+  ScheduleFields fields(op.getRowsSchedule());
+  const int32_t blocks = getMinBlocksPerMultiprocessor(fields);
+  // Blocks that load ahead are all launched at once, and have to fit.
+  return fields.getStages() > 1 ? blocks : countBlocksThatFit(op, blocks);
+}
+
 namespace {
 
 struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
-  using OpConversionPattern::OpConversionPattern;
+  LowerProgram(const TypeConverter &converter, MLIRContext *context,
+               const DenseMap<StringAttr, int32_t> &leastBlocks)
+      : OpConversionPattern(converter, context), leastBlocks(leastBlocks) {}
 
   LogicalResult
   matchAndRewrite(tile::ProgramOp op, OpAdaptor,
@@ -64,16 +79,12 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
     int32_t threads = schedule.getThreads();
     func->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
-    // A program over named dimensions, and one that stays on its
-    // multiprocessor, take what registers they can get. Without a number, the
-    // assembler may leave half of them to another block.
-    int32_t least = std::max<int64_t>(1, schedule.getPersistent());
-    bool isPersistent = true;
-    if (!op.getDimensions()) {
-      ScheduleFields fields(op.getRowsSchedule());
-      least = getMinBlocksPerMultiprocessor(fields);
-      isPersistent = fields.persistent > 0 && !combinesRows(op);
-    }
+    // Without a number, the assembler may leave half of the registers to
+    // another block.
+    const int32_t least = leastBlocks.lookup(op.getSymNameAttr());
+    const bool isPersistent =
+        op.getDimensions() ||
+        (schedule.getPersistent() > 0 && !combinesRows(op));
     if (least > 1 || isPersistent)
       func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     rewriter.getI32IntegerAttr(least));
@@ -96,6 +107,8 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
     rewriter.eraseOp(op);
     return success();
   }
+
+  const DenseMap<StringAttr, int32_t> &leastBlocks;
 
   /// Marks operands as not aliasing each other, which lets loads pass stores,
   /// except where a result may take the memory of an operand, or where other
@@ -176,6 +189,10 @@ struct LowerToNVVMPass
     if (failed(verifyIsLowered(getOperation())))
       return signalPassFailure();
     eraseLaunchPlan(getOperation());
+    // Asked before the conversion, which takes programs apart.
+    DenseMap<StringAttr, int32_t> leastBlocks;
+    for (auto program : getOperation().getOps<tile::ProgramOp>())
+      leastBlocks[program.getSymNameAttr()] = getLeastBlocks(program);
     auto addPatterns = [&](LLVMTypeConverter &converter,
                            RewritePatternSet &patterns,
                            ConversionTarget &legality) {
@@ -185,7 +202,8 @@ struct LowerToNVVMPass
       legality.addLegalOp<tile::WgmmaOp, tile::WgmmaFenceOp, tile::WgmmaWaitOp,
                           tile::PollCountOp, tile::PublishCountOp>();
       populateGpuToNVVMConversionPatterns(converter, patterns);
-      patterns.add<LowerProgram, LowerReturn,
+      patterns.add<LowerProgram>(converter, &getContext(), leastBlocks);
+      patterns.add<LowerReturn,
                    LowerProgramNumber<tile::ProgramIdOp, NVVM::BlockIdXOp,
                                       NVVM::ClusterIdXOp>,
                    LowerProgramNumber<tile::ProgramCountOp, NVVM::GridDimXOp,

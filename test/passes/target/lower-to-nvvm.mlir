@@ -166,3 +166,45 @@ tile.program @combines(%p: !llvm.ptr<1>)
     attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 128, vector = 1, columns = 128, persistent = 1>, row_programs = 1, column_blocks = 4} {
   tile.return
 }
+
+// -----
+
+// Blocks of a cluster wait for each other, so that others have to run meanwhile: with
+// 1024 threads, a thread has 64 registers.
+// CHECK-LABEL: llvm.func @waits(
+// CHECK-SAME:      nvvm.minctasm = 4 : i32
+tile.program @waits(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 2>} {
+  %0 = llvm.load %p : !llvm.ptr<1> -> vector<32xf32>
+  gpu.barrier
+  llvm.store %0, %p : vector<32xf32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// A thread that holds more while it waits has the registers for that, and fewer
+// blocks run.
+// CHECK-LABEL: llvm.func @holds(
+// CHECK-SAME:      nvvm.minctasm = 2 : i32
+tile.program @holds(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 2>} {
+  %0 = llvm.load %p : !llvm.ptr<1> -> vector<96xf32>
+  gpu.barrier
+  llvm.store %0, %p : vector<96xf32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// What was widened counts as it was loaded.
+// CHECK-LABEL: llvm.func @widens(
+// CHECK-SAME:      nvvm.minctasm = 4 : i32
+tile.program @widens(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 2>} {
+  %0 = llvm.load %p : !llvm.ptr<1> -> vector<96xbf16>
+  %1 = arith.extf %0 : vector<96xbf16> to vector<96xf32>
+  gpu.barrier
+  llvm.store %1, %p : vector<96xf32>, !llvm.ptr<1>
+  tile.return
+}
