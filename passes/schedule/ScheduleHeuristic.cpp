@@ -434,8 +434,13 @@ static void relieveRegisters(ScheduleFields &fields,
   // more than spills.
   constexpr int64_t fewestBytes = 8, wide = 4;
   constexpr int64_t mostThreads = 512;
-  if (!isCrowded(shape) || shape.numReductions == 0 || shape.band ||
-      isLoop(fields, shape))
+  if (shape.numReductions == 0 || shape.band || isLoop(fields, shape))
+    return;
+  // Where few values are alive at once, the bounds on bytes hold, unless they
+  // are far from what is expected.
+  constexpr double farExcess = 1.2;
+  double least = getExcess(fields, shape);
+  if (!isCrowded(shape) && !(isSumming && least > farExcess))
     return;
   const ScheduleFields chosen = fields;
   SmallVector<int64_t> vectors{chosen.vector};
@@ -447,7 +452,6 @@ static void relieveRegisters(ScheduleFields &fields,
                         (chosen.vector > 1 || chosen.persistent == 1);
   const int64_t mostBlocks =
       canShare ? target.maxBlocksPerCluster : chosen.getBlocks();
-  double least = getExcess(chosen, shape);
   auto tryOther = [&](ScheduleFields other) {
     chooseForGPU(other, shape, target);
     chooseReread(other, shape, target);

@@ -169,3 +169,25 @@ tile.kernel @swept(%x: tensor<?x65536xbf16>) -> (tensor<?x1xf32>, tensor<?x65536
   %10 = tile.reduce_rows add %7 partial : tensor<?x65536xf32> -> tensor<?x65536xf32>
   tile.return %9, %10 : tensor<?x1xf32>, tensor<?x65536xf32>
 }
+
+// Few values are alive at once, but a thread with as many elements would have half of
+// the registers that it takes: two blocks share the row.
+// CHECK-LABEL: @many_bytes
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 512, vector = 4, columns = 8192, persistent = 1, cluster = 2, stages = 3>,
+tile.kernel @many_bytes(%u: tensor<8192xf32>, %g: tensor<?x8192xf32>, %x: tensor<?x8192xf32>, %y: tensor<?x8192xf32>, %w: tensor<8192xf32>) -> (tensor<?x8192xf32>, tensor<?x8192xf32>, tensor<?x8192xf32>) {
+  %0 = tile.broadcast %u like %g : tensor<8192xf32>, tensor<?x8192xf32> -> tensor<?x8192xf32>
+  %1 = arith.addf %x, %0 : tensor<?x8192xf32>
+  %2 = arith.addf %1, %y : tensor<?x8192xf32>
+  %3 = tile.broadcast %w like %g : tensor<8192xf32>, tensor<?x8192xf32> -> tensor<?x8192xf32>
+  %4 = arith.mulf %2, %3 : tensor<?x8192xf32>
+  %5 = arith.mulf %g, %4 : tensor<?x8192xf32>
+  %6 = tile.reduce add %5 : tensor<?x8192xf32> -> tensor<?x1xf32>
+  %7 = tile.broadcast %6 like %g : tensor<?x1xf32>, tensor<?x8192xf32> -> tensor<?x8192xf32>
+  %8 = arith.mulf %7, %4 : tensor<?x8192xf32>
+  %9 = arith.subf %g, %8 : tensor<?x8192xf32>
+  %10 = arith.mulf %9, %3 : tensor<?x8192xf32>
+  %11 = arith.mulf %9, %2 : tensor<?x8192xf32>
+  %12 = tile.reduce_rows add %11 partial : tensor<?x8192xf32> -> tensor<?x8192xf32>
+  %13 = tile.reduce_rows add %10 partial : tensor<?x8192xf32> -> tensor<?x8192xf32>
+  tile.return %10, %12, %13 : tensor<?x8192xf32>, tensor<?x8192xf32>, tensor<?x8192xf32>
+}
