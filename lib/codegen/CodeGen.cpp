@@ -9,6 +9,7 @@
 #include "lib/codegen/Contract.h"
 #include "lib/codegen/Generate.h"
 #include "lib/codegen/MaskedSums.h"
+#include "lib/codegen/NarrowComparisons.h"
 #include "lib/codegen/SinkConditions.h"
 #include "lib/codegen/SplitBlocks.h"
 #include "lib/codegen/ThreadOps.h"
@@ -182,6 +183,7 @@ static llvm::ModulePassManager buildKernelPipeline() {
   passes.addPass(llvm::SimplifyCFGPass(
       llvm::SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
   passes.addPass(AdvanceAddressesPass());
+  passes.addPass(NarrowComparisonsPass());
   passes.addPass(SinkConditionsPass());
 
   llvm::ModulePassManager module;

@@ -124,8 +124,8 @@ public:
   Value getFirstInside(int64_t rowRepeat) {
     Value first = arith::SubIOp::create(builder, loc, constant(getWidth()),
                                         misalignment[rowRepeat]);
-    return getIndex(
-        arith::AndIOp::create(builder, loc, first, constant(getWidth() - 1)));
+    return arith::AndIOp::create(builder, loc, first,
+                                 constant(getWidth() - 1));
   }
 
   /// `elementColumn`, which is not below 0, as an index for addresses.
@@ -201,10 +201,11 @@ private:
   Value getInnerPointer(const Piece &piece) {
     if (columns.areSurelyInside(piece.repeat))
       return getPointer(piece);
+    // Neither column is below 0, so that numbers of 32 bits do.
     Value inner = arith::SelectOp::create(
-        builder, loc, columns.isInside(piece.first), piece.index,
+        builder, loc, columns.isInside(piece.first), piece.first,
         columns.getFirstInside(piece.rowRepeat));
-    return address.getAddress(piece.rowAddress, inner);
+    return address.getAddress(piece.rowAddress, columns.getIndex(inner));
   }
   unsigned getElementBytes() const { return bastile::getElementBytes(tile); }
   /// Builds a branch and leaves the builder inside of it.

@@ -14,8 +14,9 @@
 // CHECK-DAG:     %[[MISALIGNMENT:.*]] = arith.andi %[[BEHIND]], %[[MASK]]
 // CHECK-DAG:     %[[FIRST:.*]] = arith.subi %{{.*}}, %[[MISALIGNMENT]]
 // CHECK:         %[[IS:.*]] = arith.cmpi ult, %[[FIRST]], %[[WHOLE]]
-// CHECK:         %[[INSIDE:.*]] = arith.select %[[IS]], %{{.*}}, %{{.*}} : index
-// CHECK-NEXT:    %[[INSIDE64:.*]] = arith.index_castui %[[INSIDE]]
+// CHECK:         %[[INSIDE:.*]] = arith.select %[[IS]], %[[FIRST]], %{{.*}} : i32
+// CHECK-NEXT:    %[[INDEX:.*]] = arith.index_castui %[[INSIDE]] : i32 to index
+// CHECK-NEXT:    %[[INSIDE64:.*]] = arith.index_castui %[[INDEX]]
 // CHECK-NEXT:    %[[VECTOR:.*]] = llvm.getelementptr %[[ROW]][%[[INSIDE64]]]
 // CHECK-NEXT:    llvm.load %[[VECTOR]] invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
 // CHECK-COUNT-2: llvm.load {{.*}} invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
