@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Results lie in memory as the tensors do that they are computed of, and PyTorch, which
 traces programs without memory, is told the same strides."""
