@@ -382,7 +382,8 @@ Expected<SmallVector<Value>> Graph::broadcast(ArrayRef<Id> ids, Type wide,
     const GraphValue *leader = findLeader(ids, sizes);
     if (!leader)
       return Error("no operand has the leading sizes of the result, " +
-                   bastile::print(sizes));
+                   bastile::print(sizes) +
+                   "; repeat one of them by expand_as(x, like)");
     like = leader->value;
     SmallVector<int64_t> shape(leader->getType().getShape());
     if (!ShapedType::isDynamic(shape.back()))

@@ -131,6 +131,12 @@ def test_sizes_that_differ_in_rows_do_not_fit():
         )
 
 
+def test_operands_that_would_both_be_repeated():
+    shapes = {"x": (2, 1, 64), "y": (1, 8, 64)}
+    with pytest.raises(ValueError, match=r"result, \(2, 8, 64\); repeat .* expand_as"):
+        bastile.compile(lambda x, y: x + y, shapes, dtype="f32")
+
+
 def test_functions_that_call_themselves():
     @bastile.compile
     def total(x):
