@@ -398,3 +398,20 @@ def test_compiled_without_a_graph_break(dynamic, score_mod, mask_mod, captured):
             torch.autograd.grad(x.sin().sum(), operands) for x in (found, expected)
         )
         torch.testing.assert_close(*gradients)
+
+
+def test_functions_that_are_made_within_what_is_compiled():
+    """They break the graph, and a whole graph is refused by what is to be done."""
+    heads = [x.detach() for x in make_heads(KEYS, KEYS)]
+
+    def step(*heads):
+        def mask(b, h, q, kv):
+            return (q >= kv) & documents(b, h, q, kv)
+
+        return flex_attention(*heads, mask_mod=mask, enable_gqa=True)
+
+    with pytest.raises(Exception, match="made within what torch.compile compiles"):
+        torch.compile(step, backend="aot_eager", fullgraph=True)(*heads)
+    torch._dynamo.reset()
+    compiled = torch.compile(step, backend="aot_eager")
+    assert torch.equal(compiled(*heads), step(*heads))

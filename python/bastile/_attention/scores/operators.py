@@ -39,7 +39,16 @@ class Functions:
         self.score_mod, self.mask_mod = score_mod, mask_mod
         self.offsets = tuple(offsets)
         self.captured = Captured()
-        functions = self.captured.key_of((score_mod, mask_mod))
+        try:
+            functions = self.captured.key_of((score_mod, mask_mod))
+        except AttributeError:
+            if not torch.compiler.is_dynamo_compiling():
+                raise
+            # The code of such a function is known once it has run.
+            raise TypeError(
+                f"{what}: a function of scores or masks is made within what "
+                "torch.compile compiles; make it outside of that"
+            ) from None
         self.key = what, self.offsets, functions
 
     def formula(self) -> "Formula":
