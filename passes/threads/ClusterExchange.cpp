@@ -139,6 +139,78 @@ Value ClusterExchange::receive() {
 // Messages may come once a block has started and initialized its barriers. The
 // blocks announce that ahead of their loads, so that few are left to wait for
 // when the loads have returned.
+/// Finds the ops behind `exchange` that `other` depends on, in their order.
+/// Returns whether they may all stand ahead of it.
+static bool findOpsAhead(tile::ExchangeOp exchange, tile::ExchangeOp other,
+                         SmallVectorImpl<Operation *> &ahead) {
+  Block *block = exchange->getBlock();
+  llvm::SmallPtrSet<Operation *, 16> found;
+  SmallVector<Operation *> reached;
+  auto enter = [&](Operation *op) {
+    op->walk([&](Operation *reader) {
+      for (Value operand : reader->getOperands()) {
+        Operation *definition = operand.getDefiningOp();
+        if (definition)
+          definition = block->findAncestorOpInBlock(*definition);
+        if (definition && !definition->isBeforeInBlock(exchange) &&
+            definition != op && found.insert(definition).second)
+          reached.push_back(definition);
+      }
+    });
+  };
+  enter(other);
+  while (!reached.empty()) {
+    Operation *op = reached.pop_back_val();
+    if (isa<tile::ExchangeOp>(op) || !isPure(op))
+      return false;
+    enter(op);
+  }
+  for (Operation &op : *block)
+    if (found.contains(&op))
+      ahead.push_back(&op);
+  return true;
+}
+
+/// Lets `exchange` send the parts of `other` as well, and returns what both
+/// become.
+static tile::ExchangeOp join(tile::ExchangeOp exchange,
+                             tile::ExchangeOp other) {
+  SmallVector<Value> inputs(exchange.getInputs());
+  llvm::append_range(inputs, other.getInputs());
+  SmallVector<Type> types(exchange.getResultTypes());
+  llvm::append_range(types, other.getResultTypes());
+  OpBuilder builder(exchange);
+  auto joined =
+      tile::ExchangeOp::create(builder, exchange.getLoc(), types, inputs);
+  const unsigned count = exchange.getNumResults();
+  exchange.replaceAllUsesWith(joined.getResults().take_front(count));
+  other.replaceAllUsesWith(joined.getResults().drop_front(count));
+  exchange.erase();
+  other.erase();
+  return joined;
+}
+
+void bastile::joinExchanges(tile::ProgramOp program) {
+  SmallVector<tile::ExchangeOp> exchanges;
+  program.walk([&](tile::ExchangeOp op) { exchanges.push_back(op); });
+  for (size_t first = 0; first < exchanges.size(); ++first)
+    for (size_t next = first + 1; next < exchanges.size();) {
+      tile::ExchangeOp exchange = exchanges[first], other = exchanges[next];
+      SmallVector<Operation *> ahead;
+      if (other->getBlock() != exchange->getBlock() ||
+          other.getInputs().front().getType() !=
+              exchange.getInputs().front().getType() ||
+          !findOpsAhead(exchange, other, ahead)) {
+        ++next;
+        continue;
+      }
+      for (Operation *op : ahead)
+        op->moveBefore(exchange);
+      exchanges[first] = join(exchange, other);
+      exchanges.erase(exchanges.begin() + next);
+    }
+}
+
 void bastile::insertClusterMeeting(tile::ProgramOp program) {
   Operation *first = nullptr;
   program.walk([&](tile::ExchangeOp op) {

@@ -66,6 +66,10 @@ private:
   mlir::Value place, parity;
 };
 
+/// Has exchanges that do not depend on each other happen at once, so that
+/// blocks wait for each other once. To be called before the patterns run.
+void joinExchanges(tile::ProgramOp program);
+
 /// Makes the blocks of a cluster of `program` meet once, before the first
 /// exchange. To be called before the patterns run.
 void insertClusterMeeting(tile::ProgramOp program);

@@ -469,6 +469,7 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     for (auto program : getOperation().getOps<tile::ProgramOp>()) {
       if (program.getDimensions() && failed(verifyRoles(program, *found)))
         return signalPassFailure();
+      joinExchanges(program);
       insertClusterMeeting(program);
       nameDimensions(program);
       program.walk([](tile::RolesOp roles) { startTurns(roles); });

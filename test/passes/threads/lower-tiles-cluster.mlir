@@ -55,12 +55,15 @@ tile.program @cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
 
 // -----
 
-// The blocks meet once, however many reductions there are.
+// Reductions that do not depend on each other are exchanged together.
 // CHECK-LABEL: tile.program @reductions_in_cluster(
 // CHECK:         nvvm.cluster.arrive
 // CHECK:         nvvm.cluster.wait
-// CHECK-COUNT-2: nvvm.mbarrier.try_wait
-// CHECK-NOT:     nvvm.cluster
+// CHECK:         scf.if
+// CHECK-COUNT-2:   st.async
+// CHECK:         nvvm.mbarrier.try_wait
+// CHECK-COUNT-4: llvm.load volatile
+// CHECK-NOT:     nvvm.mbarrier.try_wait
 // CHECK:         tile.return
 tile.program @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
                                     %y: memref<?x1xf32, strided<[?, 1]>>,
@@ -77,6 +80,33 @@ tile.program @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<
   %2 = arith.minimumf %parts2#0, %parts2#1 : tensor<1x1xf32>
   tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
   tile.store %2, %z[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// Others are not, but the blocks meet once, however many reductions there are.
+// CHECK-LABEL: tile.program @dependent_reductions_in_cluster(
+// CHECK:         nvvm.cluster.arrive
+// CHECK:         nvvm.cluster.wait
+// CHECK-COUNT-2: nvvm.mbarrier.try_wait
+// CHECK-NOT:     nvvm.cluster
+// CHECK:         tile.return
+tile.program @dependent_reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
+                                              %y: memref<?x1xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
+  %part1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %parts1:2 = tile.exchange %part1 : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
+  %1 = arith.maximumf %parts1#0, %parts1#1 : tensor<1x1xf32>
+  %2 = tile.broadcast %1 : tensor<1x1xf32> -> tensor<1x512xf32>
+  %3 = arith.subf %0, %2 : tensor<1x512xf32>
+  %part2 = tile.reduce add %3 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %parts2:2 = tile.exchange %part2 : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
+  %4 = arith.addf %parts2#0, %parts2#1 : tensor<1x1xf32>
+  tile.store %4, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
   tile.return
 }
 
