@@ -124,8 +124,7 @@ public:
   Value getFirstInside(int64_t rowRepeat) {
     Value first = arith::SubIOp::create(builder, loc, constant(getWidth()),
                                         misalignment[rowRepeat]);
-    return arith::AndIOp::create(builder, loc, first,
-                                 constant(getWidth() - 1));
+    return arith::AndIOp::create(builder, loc, first, constant(getWidth() - 1));
   }
 
   /// `elementColumn`, which is not below 0, as an index for addresses.
