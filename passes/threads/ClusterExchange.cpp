@@ -136,9 +136,6 @@ Value ClusterExchange::receive() {
       arith::MulIOp::create(rewriter, loc, place, constant(slots)));
 }
 
-// Messages may come once a block has started and initialized its barriers. The
-// blocks announce that ahead of their loads, so that few are left to wait for
-// when the loads have returned.
 /// Finds the ops behind `exchange` that `other` depends on, in their order.
 /// Returns whether they may all stand ahead of it.
 static bool findOpsAhead(tile::ExchangeOp exchange, tile::ExchangeOp other,
@@ -211,6 +208,9 @@ void bastile::joinExchanges(tile::ProgramOp program) {
     }
 }
 
+// Messages may come once a block has started and initialized its barriers. The
+// blocks announce that ahead of their loads, so that few are left to wait for
+// when the loads have returned.
 void bastile::insertClusterMeeting(tile::ProgramOp program) {
   Operation *first = nullptr;
   program.walk([&](tile::ExchangeOp op) {
