@@ -40,7 +40,8 @@ def differentiate(results, operands):
     return torch.autograd.grad(total, operands)
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.long(every=2)
+@pytest.mark.parametrize("dynamic", [True, False])
 def test_compiled_without_a_graph_break(dynamic):
     compiled = torch.compile(step, fullgraph=True, dynamic=dynamic)
     for lengths in ((9, 9), (12, 12)):

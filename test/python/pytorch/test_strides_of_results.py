@@ -86,7 +86,8 @@ def test_fake_tensors_have_the_strides_of_a_call(number):
         assert tuple(layouts.choose_strides(sizes, operands)) == called.stride()
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.long(every=2)
+@pytest.mark.parametrize("dynamic", [True, False])
 def test_compiled_programs(dynamic):
     def block(x, weight):
         batch, length, _ = x.shape
