@@ -12,8 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/LaunchPlan.h"
-
-#include <algorithm>
+#include "runtime/launch/DimensionOrder.h"
 
 using namespace bastile::runtime;
 
@@ -55,20 +54,15 @@ int64_t LaunchPlan::preferExchange(const Launch &launch, unsigned space,
 /// Finds the order in which the kernel goes through the leading dimensions of a
 /// row space: theirs, where the kernel depends on it, or most of what the
 /// operands have of a row lies in that order; else the order of memory.
-void LaunchPlan::orderSpace(const Launch &launch, unsigned space) {
-  Dimensions &order = spaces[space].order;
-  for (unsigned d = 0; d != launch.leading; ++d) {
-    order.push_back(d);
-    if (!launch.anyOrder || spaces[space].sizes[d] == 1)
-      continue;
-    for (unsigned place = d; place != 0; --place) {
-      const unsigned outer = order[place - 1];
-      if (spaces[space].sizes[outer] != 1 &&
-          preferExchange(launch, space, outer, d) <= 0)
-        break;
-      std::swap(order[place - 1], order[place]);
-    }
-  }
+Dimensions LaunchPlan::findOrder(const Launch &launch, unsigned space) const {
+  const Dimensions &sizes = spaces[space].sizes;
+  Dimensions order;
+  for (unsigned d = 0; d != launch.leading; ++d)
+    insert(order, d, [&](unsigned outer) {
+      return launch.anyOrder && sizes[d] != 1 &&
+             (sizes[outer] == 1 || preferExchange(launch, space, outer, d) > 0);
+    });
+  return order;
 }
 
 /// Merges the leading dimensions of a row space as far as the strides of all
@@ -98,8 +92,7 @@ void LaunchPlan::mergeSpace(const Launch &launch, unsigned space) {
         leadingStrides[k].push_back(0);
     return;
   }
-  orderSpace(launch, space);
-  for (int64_t d : spaces[space].order) {
+  for (int64_t d : findOrder(launch, space)) {
     const int64_t size = sizes[d];
     if (size == 1)
       continue;

@@ -6,6 +6,7 @@
 
 #include "bastile/runtime/Shapes.h"
 #include "runtime/Text.h"
+#include "runtime/launch/DimensionOrder.h"
 #include "runtime/metadata/OperandName.h"
 
 #include <numeric>
@@ -194,14 +195,10 @@ Dimensions bastile::runtime::chooseStrides(const Dimensions &sizes,
   if (!like)
     return strides;
   Dimensions order;
-  for (unsigned d = 0; d + 1 != sizes.size(); ++d) {
-    order.push_back(d);
-    for (unsigned place = d; place != 0; --place) {
-      if (like->strides[order[place - 1]] >= like->strides[d])
-        break;
-      std::swap(order[place - 1], order[place]);
-    }
-  }
+  for (unsigned d = 0; d + 1 != sizes.size(); ++d)
+    insert(order, d, [&](unsigned outer) {
+      return like->strides[outer] < like->strides[d];
+    });
   int64_t stride = sizes.back();
   for (unsigned place = order.size(); place-- != 0;) {
     strides[order[place]] = stride;

@@ -94,9 +94,8 @@ private:
   /// The leading dimensions of a row space's operands.
   struct Space {
     Dimensions sizes;
-    /// Their numbers, in the order in which the kernel goes through them.
-    Dimensions order;
-    /// The sizes that are left after merging, in that order.
+    /// The sizes that are left after merging, in the order in which the kernel
+    /// goes through them.
     Dimensions merged;
   };
 
@@ -124,7 +123,7 @@ private:
                                 const Variant &variant) const;
   int64_t preferExchange(const Launch &launch, unsigned space, unsigned outer,
                          unsigned inner) const;
-  void orderSpace(const Launch &launch, unsigned space);
+  Dimensions findOrder(const Launch &launch, unsigned space) const;
   void mergeLeading(const Launch &launch);
   void mergeSpace(const Launch &launch, unsigned space);
   int64_t leadingStride(const Operand &operand, unsigned dimension) const;
