@@ -9,12 +9,21 @@
 #include "dialect/Rows.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace bastile;
 
+/// The row length of `type`; the largest number for a dynamic one, which may be
+/// longer than any static one. All dynamic row lengths of a kernel are the
+/// same.
 static int64_t getLength(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? tensor.getShape().back() : 1;
+  if (!tensor)
+    return 1;
+  int64_t length = tensor.getShape().back();
+  return ShapedType::isDynamic(length) ? std::numeric_limits<int64_t>::max()
+                                       : length;
 }
 
 /// The length of the rows that `op` goes through: of the pieces where it takes

@@ -266,6 +266,20 @@ func.func @statistic_beside_rows(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>, %t: t
 
 // -----
 
+// A row length that only a call knows may be longer than a statistic.
+// expected-error @below {{'func.func' op result 1 cannot take the memory of argument 2, which}}
+func.func @statistic_beside_dynamic_rows(%x: tensor<?x?xf32>, %s: tensor<?x1xf32>,
+                                         %t: tensor<?x1xf32>)
+    -> (tensor<?x?xf32>, tensor<?x1xf32> {tile.in_place = 2 : index}) {
+  // expected-note @below {{longer rows are computed with it here}}
+  %0 = tile.broadcast %s like %x : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %1 = arith.mulf %x, %0 : tensor<?x?xf32>
+  %2 = arith.addf %s, %t : tensor<?x1xf32>
+  return %1, %2 : tensor<?x?xf32>, tensor<?x1xf32>
+}
+
+// -----
+
 // expected-error @below {{'func.func' op result 1 cannot take the memory of argument 1, which}}
 func.func @scales_of_groups(%x: tensor<?x8xf32>, %s: tensor<?x2xf32>)
     -> (tensor<?x8xf32>, tensor<?x2xf32> {tile.in_place = 1 : index}) {

@@ -375,6 +375,19 @@ func.func @in_place(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
 
 // -----
 
+// A row length that only a call knows is no longer than itself.
+// CHECK-LABEL: tile.kernel @dynamic_in_place_kernel(
+// CHECK-SAME:      tensor<?x?x?xf32> {tile.in_place = 0 : i64}
+// CHECK-LABEL: func @dynamic_in_place(
+func.func @dynamic_in_place(%f: tensor<1xf32>, %x: tensor<?x?x?xf32>)
+    -> (tensor<?x?x?xf32> {tile.in_place = 1 : index}) {
+  %0 = tile.broadcast %f like %x : tensor<1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %1 = arith.mulf %x, %0 : tensor<?x?x?xf32>
+  return %1 : tensor<?x?x?xf32>
+}
+
+// -----
+
 // A vector takes a place, too, as the gradient of a weight does.
 // CHECK-LABEL: tile.kernel @vector_in_place_kernel0(
 // CHECK-NOT:     tile.in_place
