@@ -8,7 +8,7 @@
     scripts/fuzz.py --plain              without sanitizers and assertions
 
 Inputs that led to something new are kept in build-fuzz/corpus, where the next run goes
-on. An input that crashes, hangs for 10 s or takes more than 2 GB is written to
+on. An input that crashes, hangs for 30 s or takes more than 2 GB is written to
 build-fuzz/found, and the exit status is 1. A fuzzer that goes on for far longer than it
 was told to is ended, which counts as a finding as well. With --plain, the fuzzers are
 those of the ordinary build, in its folder. docs/testing.md says what to do with findings.

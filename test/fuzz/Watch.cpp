@@ -30,7 +30,7 @@ using namespace mlir;
 
 static void endProcess(int) {
   constexpr llvm::StringLiteral message =
-      "an input takes more than 10 s of processor time\n";
+      "an input takes more than 30 s of processor time\n";
   (void)!write(STDERR_FILENO, message.data(), message.size());
   std::abort();
 }
@@ -43,7 +43,7 @@ static void setTimer(time_t seconds) {
 
 fuzz::TimeLimit::TimeLimit() {
   std::signal(SIGPROF, endProcess);
-  setTimer(10);
+  setTimer(30);
 }
 
 fuzz::TimeLimit::~TimeLimit() { setTimer(0); }
