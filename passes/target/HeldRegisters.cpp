@@ -35,12 +35,12 @@ static Value getSource(Value value) {
 static int64_t countRegisters(Type type) {
   constexpr int64_t registerBits = 32;
   auto vector = dyn_cast<VectorType>(type);
-  if (!vector && !isa<FloatType>(type))
+  Type element = getElementTypeOrSelf(type);
+  if (vector ? !element.isIntOrFloat() : !isa<FloatType>(type))
     return 0;
   const int64_t elements = vector ? vector.getNumElements() : 1;
-  return llvm::divideCeil(
-      elements * getElementTypeOrSelf(type).getIntOrFloatBitWidth(),
-      registerBits);
+  return llvm::divideCeil(elements * element.getIntOrFloatBitWidth(),
+                          registerBits);
 }
 
 /// The most registers that numbers take which a thread of `program` holds while
