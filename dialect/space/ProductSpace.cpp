@@ -150,6 +150,11 @@ void ProductSpace::collectReadings() {
         addReading(argument, getReading(use));
     }
   }
+  // A factor that is a result, too, is read once more to be stored.
+  for (Value result : body.getTerminator()->getOperands())
+    if (auto argument = dyn_cast<BlockArgument>(result);
+        argument && !readings[argument.getArgNumber()].empty())
+      addReading(argument, getComputed(/*op=*/nullptr));
   for (BlockArgument argument : body.getArguments())
     if (SmallVector<Reading> &all = readings[argument.getArgNumber()];
         all.empty())

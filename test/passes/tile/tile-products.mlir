@@ -177,3 +177,23 @@ func.func @launch_small(%x: tensor<?x64xf8E4M3FN>, %w: tensor<96x64xf8E4M3FN>, %
   %0 = tile.launch [@small](%x, %w, %s, %t) : (tensor<?x64xf8E4M3FN>, tensor<96x64xf8E4M3FN>, tensor<?x1xf32>, tensor<96xf32>) -> tensor<?x96xf8E5M2>
   return %0 : tensor<?x96xf8E5M2>
 }
+
+// -----
+
+// A factor that is a result, too, is an operand of its own with the rows and columns
+// of results.
+// CHECK-LABEL: tile.program @kept_factor(
+// CHECK-SAME:      %[[FIRST:[^:]*]]: memref<8x8xf32, strided<[?, 1]>> {{{[^}]*}}tile.dimensions = ["k", "m"]
+// CHECK-SAME:      %{{[^:]*}}: memref<8x8xf32, strided<[?, 1]>> {{{[^}]*}}tile.dimensions = ["k", "n"]
+// CHECK-SAME:      %[[OWN:[^:]*]]: memref<8x8xf32, strided<[?, 1]>> {{{[^}]*}}tile.dimensions = ["m", "n"]
+// CHECK:         %[[X:.*]] = tile.load %[[OWN]]
+// CHECK:         tile.store %[[X]]
+// HOST-LABEL:  tile.program @kept_factor(
+tile.kernel @kept_factor(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %0 = tile.dot %x, %x contract [0, 0] : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  tile.return %0, %x : tensor<8x8xf32>, tensor<8x8xf32>
+}
+func.func @launch_kept_factor(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %0:2 = tile.launch [@kept_factor](%x) : (tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>)
+  return %0#0, %0#1 : tensor<8x8xf32>, tensor<8x8xf32>
+}
