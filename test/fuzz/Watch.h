@@ -17,9 +17,9 @@ class Operation;
 namespace bastile::fuzz {
 
 /// Ends the process, so that libFuzzer keeps the input, if the scope takes more
-/// than 30 s of processor time: six thousand characters can be eighty kernels on
-/// tensor cores, which take 10 s. libFuzzer's own limit is of the time of day,
-/// in which a process on a busy machine may do nothing.
+/// than 30 s of processor time: six thousand characters can be eighty kernels
+/// on tensor cores, which take 10 s. libFuzzer's own limit is of the time of
+/// day, in which a process on a busy machine may do nothing.
 class TimeLimit {
 public:
   TimeLimit();
