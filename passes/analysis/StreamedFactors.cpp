@@ -187,6 +187,30 @@ static bool isLeft(Operation *op, const StreamedFactors::Ops &ops) {
   return true;
 }
 
+/// Whether `dot`, with those of `ops` that its left factor is computed of,
+/// waits for another op that needs the value of `left` or its sizes: a kernel
+/// that leaves `left` in memory would wait for itself.
+static bool waitsFor(Operation *left, tile::DotOp dot,
+                     const StreamedFactors::Ops &ops) {
+  StreamedFactors::Ops own, before;
+  auto add = [&](Operation *reader) {
+    for (Value operand : reader->getOperands())
+      if (Operation *op = operand.getDefiningOp())
+        (ops.contains(op) ? own : before).insert(op);
+  };
+  add(dot);
+  for (size_t next = 0; next < own.size(); ++next)
+    add(own[next]);
+  for (size_t next = 0; next < before.size(); ++next) {
+    if (llvm::is_contained(before[next]->getOperands(), left->getResult(0)))
+      return true;
+    for (Value operand : before[next]->getOperands())
+      if (Operation *op = operand.getDefiningOp())
+        before.insert(op);
+  }
+  return false;
+}
+
 /// Whether something else needs one of `ops`, those of `dot`, for each column,
 /// and no loop over the columns leaves it.
 bool StreamedFactors::isNeededOutside(tile::DotOp dot, const Ops &ops) const {
@@ -204,12 +228,14 @@ bool StreamedFactors::isNeededOutside(tile::DotOp dot, const Ops &ops) const {
   return llvm::any_of(ops, [&](Operation *op) {
     if (!isNeeded(op))
       return false;
-    if (!sumsOverRows(dot))
-      return !isLeft(op, ops);
-    return llvm::none_of(products, [&](const auto &product) {
+    // The first product along rows that needs the op leaves it.
+    const auto *first = llvm::find_if(products, [&](const auto &product) {
       return !sumsOverRows(cast<tile::DotOp>(product.first)) &&
              product.second.contains(op);
     });
+    if (sumsOverRows(dot))
+      return first == products.end();
+    return !isLeft(op, ops) || (first->first == dot && waitsFor(op, dot, ops));
   });
 }
 

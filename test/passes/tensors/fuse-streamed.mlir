@@ -116,6 +116,26 @@ func.func @gram(%x: tensor<?x7x2xf32>, %w: tensor<5x2xf32>) -> tensor<?x5x5xf32>
   return %1 : tensor<?x5x5xf32>
 }
 
+// A product whose right factor has the sizes of another product of the left factor does
+// not compute the left factor: its kernel would wait for itself.
+// CHECK-LABEL: tile.kernel @sizes_of_gram_kernel0(
+// CHECK-NEXT:    tile.dot
+// CHECK-NEXT:    tile.return
+// CHECK-LABEL: tile.kernel @sizes_of_gram_kernel1(
+// CHECK:         tile.dot %[[LEFT:.*]], %[[LEFT]] contract [0, 0]
+// CHECK-LABEL: tile.kernel @sizes_of_gram_kernel2(
+// CHECK-NEXT:    tile.dot
+// CHECK-NEXT:    tile.return
+func.func @sizes_of_gram(%x: tensor<?x7x2xf32>, %w: tensor<5x2xf32>)
+    -> (tensor<?x5x5xf32>, tensor<?x7x5xf32>) {
+  %one = arith.constant 1.0 : f32
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x7x2xf32>, tensor<5x2xf32> -> tensor<?x7x5xf32>
+  %1 = tile.dot %0, %0 contract [0, 0] : tensor<?x7x5xf32>, tensor<?x7x5xf32> -> tensor<?x5x5xf32>
+  %2 = tile.broadcast %one like %1 : f32, tensor<?x5x5xf32> -> tensor<?x5x5xf32>
+  %3 = tile.dot %0, %2 contract [1, 1] : tensor<?x7x5xf32>, tensor<?x5x5xf32> -> tensor<?x7x5xf32>
+  return %1, %3 : tensor<?x5x5xf32>, tensor<?x7x5xf32>
+}
+
 // A program of rows of a length that only a call knows goes along their columns, and
 // leaves no partial results: another kernel adds up the sums of all rows.
 // CHECK-LABEL: tile.kernel @sum_of_all_kernel0(
