@@ -34,6 +34,17 @@ static Value getPiece(Value value) {
   return piece;
 }
 
+/// `known` without the columns of arguments of `kernel` that give nothing but
+/// sizes: a space does not name these, so that one who reads it would not know
+/// that they are one with another dimension.
+static KnownDimensions getNamed(tile::KernelOp kernel, KnownDimensions known) {
+  for (auto [argument, numbers] :
+       llvm::zip(kernel.getBody().getArguments(), known.numbers))
+    if (!numbers.empty() && !getPiece(argument))
+      numbers.back() = std::nullopt;
+  return known;
+}
+
 namespace {
 
 /// Finds the space of a kernel on rows.
@@ -275,5 +286,5 @@ FailureOr<tile::SpaceAttr> RowSpace::find() {
 
 FailureOr<tile::SpaceAttr> bastile::findRowSpace(tile::KernelOp kernel,
                                                  const KnownDimensions &known) {
-  return RowSpace(kernel, known).find();
+  return RowSpace(kernel, getNamed(kernel, known)).find();
 }

@@ -83,3 +83,19 @@ func.func @repeated_piece(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
   %1 = tile.broadcast %0#3 like %0#3 : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x16xf32>
   return %1 : tensor<?x16xf32>
 }
+
+// -----
+
+// Rows and columns of a Gram matrix are one dimension, but a kernel that takes nothing
+// but sizes of it has columns of its own.
+// CHECK-LABEL: tile.kernel @sizes_of_gram_kernel1(
+// CHECK-SAME:      space = #tile.space<[r = ?, r1 = 64, reduction c = 64, g = groups(c, 32)],
+// CHECK-SAME:      arguments = [(r, r1, 64)], results = [(r, r1, g)],
+// CHECK:         tile.reduce add
+func.func @sizes_of_gram(%x: tensor<?x?x64xf32>) -> (tensor<?x64x64xf32>, tensor<?x64x2xf32>) {
+  %one = arith.constant 1.0 : f32
+  %0 = tile.dot %x, %x contract [0, 0] : tensor<?x?x64xf32>, tensor<?x?x64xf32> -> tensor<?x64x64xf32>
+  %1 = tile.broadcast %one like %0 : f32, tensor<?x64x64xf32> -> tensor<?x64x64xf32>
+  %2 = tile.reduce add %1 : tensor<?x64x64xf32> -> tensor<?x64x2xf32>
+  return %0, %2 : tensor<?x64x64xf32>, tensor<?x64x2xf32>
+}
