@@ -27,12 +27,14 @@ private:
   /// others only.
   enum class Source { Own, None, Other };
 
+  void findRepeated();
   void addOperands(Operation *op);
   void addUsers(Operation *op);
   void findStatistics();
   Source getSource(Operation *op) const;
 
   tile::DotOp dot;
+  DenseSet<Operation *> repeated;
   /// The ops with elements for each column, and reductions of such.
   llvm::SetVector<Operation *> columned;
   /// The ops that compute a number for each row, or for all.
@@ -49,7 +51,21 @@ void FactorFinder::addOperands(Operation *op) {
           .insert(producer);
 }
 
-/// Constants may be those of other rows.
+/// Notes the ops whose elements are all the same, as they follow from scalars.
+void FactorFinder::findRepeated() {
+  for (Operation &op : dot->getBlock()->without_terminator()) {
+    ValueRange operands = getValueOperands(&op);
+    if (isa<arith::ConstantOp>(op) || repeatsNumber(&op) ||
+        (mayFollowDot(&op) && !operands.empty() &&
+         llvm::all_of(operands, [&](Value operand) {
+           return repeated.contains(operand.getDefiningOp());
+         })))
+      repeated.insert(&op);
+  }
+}
+
+/// Other rows may share constants with those of the factor: what is computed of
+/// more than constants does not belong to the factor for their sake.
 void FactorFinder::addUsers(Operation *op) {
   if (isa<arith::ConstantOp>(op))
     return;
@@ -57,7 +73,8 @@ void FactorFinder::addUsers(Operation *op) {
     for (OpOperand &use : result.getUses())
       if (Operation *user = use.getOwner();
           KernelSpace::hasColumns(result) && getSizeOperand(user) != &use &&
-          (mayFollowDot(user) || isRowReduction(user)))
+          (mayFollowDot(user) || isRowReduction(user)) &&
+          (!repeated.contains(op) || repeated.contains(user)))
         columned.insert(user);
 }
 
@@ -113,8 +130,11 @@ void FactorFinder::findStatistics() {
 }
 
 llvm::SetVector<Operation *> FactorFinder::find() {
-  if (Operation *op = dot.getA().getDefiningOp())
-    columned.insert(op);
+  Operation *factor = dot.getA().getDefiningOp();
+  if (!factor)
+    return {};
+  columned.insert(factor);
+  findRepeated();
   for (size_t next = 0; next < columned.size(); ++next) {
     if (!isa<tile::DotOp>(columned[next]))
       addOperands(columned[next]);

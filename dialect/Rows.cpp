@@ -27,6 +27,11 @@ int64_t bastile::getRowBytes(RankedTensorType type) {
   return type.getShape().back() * getElementBytes(type);
 }
 
+bool bastile::repeatsNumber(Operation *op) {
+  auto broadcast = dyn_cast<tile::BroadcastOp>(op);
+  return broadcast && !isa<RankedTensorType>(broadcast.getSource().getType());
+}
+
 OpOperand *bastile::getSizeOperand(Operation *op) {
   Value like;
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
@@ -72,6 +77,10 @@ Value bastile::getSizeRoot(Value value) {
       value = source->get();
       continue;
     }
+    // Rows may be repeated without one: static sizes say how many.
+    auto broadcast = dyn_cast<tile::BroadcastOp>(op);
+    if (broadcast && broadcast.repeatsRows())
+      return value;
     auto source = llvm::find_if(op->getOperands(), isRowTensor);
     if (source == op->operand_end())
       return value;

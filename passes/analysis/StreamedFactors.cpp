@@ -239,12 +239,6 @@ bool StreamedFactors::isNeededOutside(tile::DotOp dot, const Ops &ops) const {
   });
 }
 
-/// Whether `op` repeats a number for each row, which any kernel can.
-static bool repeatsNumber(Operation *op) {
-  auto broadcast = dyn_cast_if_present<tile::BroadcastOp>(op);
-  return broadcast && !isa<RankedTensorType>(broadcast.getSource().getType());
-}
-
 /// Adds ops on row statistics that follow from a streamed factor's to the
 /// product of that factor.
 void StreamedFactors::addStatistics(Block &block) {
@@ -262,7 +256,7 @@ void StreamedFactors::addStatistics(Block &block) {
         Operation *producer = operand.getDefiningOp();
         const bool isOwn = producer && ops.contains(producer);
         follows |= isOwn;
-        if (!isOwn && repeatsNumber(producer))
+        if (!isOwn && producer && repeatsNumber(producer))
           repeated.push_back(producer);
         else
           fits &= isOwn || (producer && !rounds.isRowOp(producer));

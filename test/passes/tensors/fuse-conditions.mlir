@@ -114,3 +114,19 @@ func.func @of_bands(%x: tensor<?x64xf32>, %s: tensor<?x64xf32>) -> tensor<?x64xf
   %y = arith.select %b, %x, %n : tensor<?x64xi1>, tensor<?x64xf32>
   return %y : tensor<?x64xf32>
 }
+
+// -----
+
+// A condition that is computed of repeated rows has the sizes of these, not of the one
+// row that they repeat.
+// CHECK-LABEL: tile.kernel @repeated_static_rows_kernel
+// CHECK:         %[[ROWS:.*]] = tile.broadcast %{{.*}} : tensor<1x8x1xbf16> -> tensor<3x8x1xbf16>
+// CHECK:         %[[SEEN:.*]] = arith.cmpf oge, %[[ROWS]], %[[ROWS]]
+// CHECK:         tile.broadcast %[[SEEN]] like %{{.*}} : tensor<3x8x1xi1>, tensor<3x8x{{.*}} -> tensor<3x8x66xi1>
+func.func @repeated_static_rows(%x: tensor<3x8x66xf32>, %c: tensor<1x8x1xbf16>) -> tensor<3x8x66xf32> {
+  %0 = arith.cmpf oge, %c, %c : tensor<1x8x1xbf16>
+  %1 = tile.broadcast %0 : tensor<1x8x1xi1> -> tensor<3x8x66xi1>
+  %2 = arith.negf %x : tensor<3x8x66xf32>
+  %3 = arith.select %1, %x, %2 : tensor<3x8x66xi1>, tensor<3x8x66xf32>
+  return %3 : tensor<3x8x66xf32>
+}

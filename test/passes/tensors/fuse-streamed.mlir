@@ -116,6 +116,29 @@ func.func @gram(%x: tensor<?x7x2xf32>, %w: tensor<5x2xf32>) -> tensor<?x5x5xf32>
   return %1 : tensor<?x5x5xf32>
 }
 
+// Two products that scale by one constant have nothing else in common: the first does not
+// wait for the second one's right factor, which has its sizes.
+// CHECK-LABEL: tile.kernel @common_constant_kernel0(
+// CHECK-NOT:     tile.dot
+// CHECK:       tile.kernel @common_constant_kernel1(
+// CHECK:         tile.dot %{{.*}} contract [1, 0]
+// CHECK-NOT:     tile.dot
+// CHECK:       tile.kernel @common_constant_kernel2(
+// CHECK:         tile.dot %{{.*}} contract [1, 1]
+// CHECK-LABEL: func.func @common_constant(
+func.func @common_constant(%x: tensor<?x64xf32>, %w: tensor<64x64xf32>)
+    -> (tensor<?x64xf32>, tensor<?x64xf32>) {
+  %number = arith.constant 0.125 : f32
+  %one = arith.constant 1.0 : f32
+  %scale = tile.broadcast %number like %x : f32, tensor<?x64xf32> -> tensor<?x64xf32>
+  %0 = arith.mulf %x, %scale : tensor<?x64xf32>
+  %1 = tile.dot %0, %w contract [1, 0] : tensor<?x64xf32>, tensor<64x64xf32> -> tensor<?x64xf32>
+  %2 = tile.broadcast %one like %1 : f32, tensor<?x64xf32> -> tensor<?x64xf32>
+  %3 = tile.dot %2, %w contract [1, 1] : tensor<?x64xf32>, tensor<64x64xf32> -> tensor<?x64xf32>
+  %4 = arith.mulf %3, %scale : tensor<?x64xf32>
+  return %1, %4 : tensor<?x64xf32>, tensor<?x64xf32>
+}
+
 // A product whose right factor has the sizes of another product of the left factor does
 // not compute the left factor: its kernel would wait for itself.
 // CHECK-LABEL: tile.kernel @sizes_of_gram_kernel0(
