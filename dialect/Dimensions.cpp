@@ -406,6 +406,16 @@ int64_t bastile::getBatchSize(RankedTensorType a, RankedTensorType b,
   return right != 1 && ShapedType::isDynamic(left) ? right : left;
 }
 
+bool bastile::sumsOverBatch(tile::DotOp dot) {
+  auto a = cast<RankedTensorType>(dot.getA().getType());
+  auto b = cast<RankedTensorType>(dot.getB().getType());
+  const int64_t end = std::max(a.getRank(), b.getRank()) - 2;
+  return llvm::any_of(llvm::seq<int64_t>(0, end), [&](int64_t ahead) {
+    return getBatchSize(dot.getSumType(), ahead) == 1 &&
+           getBatchSize(a, b, ahead) != 1;
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//

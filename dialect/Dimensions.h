@@ -116,6 +116,10 @@ int64_t getBatchSize(mlir::RankedTensorType type, int64_t ahead);
 int64_t getBatchSize(mlir::RankedTensorType a, mlir::RankedTensorType b,
                      int64_t ahead);
 
+/// Whether the products of `dot`, on tensors, are added up over a dimension of
+/// its batch.
+bool sumsOverBatch(tile::DotOp dot);
+
 /// Checks the names that `function` gives to the dimensions of its arguments
 /// and results: dimensions of one name have one size.
 mlir::LogicalResult verifyDimensionNames(mlir::FunctionOpInterface function);

@@ -151,6 +151,10 @@ static LogicalResult verifyFactors(tile::DotOp dot, const KernelSpace &space) {
     return dot.emitOpError("multiplies a value that its kernel computes, and "
                            "that is no left factor with rows that are summed; "
                            "compute it in a kernel of its own");
+  if (space.isInner(dot) && sumsOverBatch(dot))
+    return dot.emitOpError("adds up products over the batch for a factor that "
+                           "its kernel computes for each matrix of the batch; "
+                           "compute it in a kernel of its own");
   if (isLeft && sumsOverRows(dot) != space.isTransposed())
     return dot.emitOpError("sums along the rows of a factor that its kernel "
                            "computes, beside a product that sums over such "

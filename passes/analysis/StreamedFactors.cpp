@@ -98,8 +98,9 @@ bool StreamedFactors::fitsFactor(tile::DotOp dot, Operation *op) const {
        type.getShape().back() != left.getShape().back()))
     return false;
   if (auto inner = dyn_cast<tile::DotOp>(op))
-    return isWhole(getDepth(inner)) && inner.getContract()[0] == 1 &&
-           inner.getContract()[1] == 1 &&
+    // The loop over the batch is around all that the kernel computes.
+    return !sumsOverBatch(inner) && isWhole(getDepth(inner)) &&
+           inner.getContract()[0] == 1 && inner.getContract()[1] == 1 &&
            inner.getFactorType() == dot.getFactorType();
   return mayFollowDot(op) || isa<tile::IotaOp>(op) ||
          (isRowReduction(op) && !sumsOverRows(dot));

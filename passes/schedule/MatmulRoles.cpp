@@ -43,18 +43,6 @@ static bool fitsWarps(int64_t matrixRows) {
   return matrixRows == least || matrixRows % ofWarp == 0;
 }
 
-/// Whether products are added up over a dimension of the batch of `dot`.
-static bool sumsBatch(tile::DotOp dot) {
-  auto a = cast<RankedTensorType>(dot.getA().getType());
-  auto b = cast<RankedTensorType>(dot.getB().getType());
-  for (int64_t ahead = 0, end = std::max(a.getRank(), b.getRank()) - 2;
-       ahead < end; ++ahead)
-    if (getBatchSize(dot.getSumType(), ahead) == 1 &&
-        getBatchSize(a, b, ahead) != 1)
-      return true;
-  return false;
-}
-
 /// Whether `factor` is the same for all matrices whose products a program adds
 /// up.
 static bool isOfOneMatrix(Value factor, const KernelSpace &space) {
@@ -90,11 +78,11 @@ bool bastile::fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
     const bool isInner = space.isInner(dot);
     // What is copied once for a tile is the left factor of inner products.
     const unsigned rowFactor = space.getRowFactor(dot);
-    if (isInner && (sumsBatch(dot) || dot.getContract()[rowFactor] != 1 ||
+    if (isInner && (sumsOverBatch(dot) || dot.getContract()[rowFactor] != 1 ||
                     !isOfOneMatrix(dot.getOperand(rowFactor), space)))
       return false;
     if (isComputed && !space.isTransposed() &&
-        (sumsBatch(dot) || dot.getContract()[0] != 1))
+        (sumsOverBatch(dot) || dot.getContract()[0] != 1))
       return false;
     if (space.hasComputedLeft() && isInner == isComputed)
       return false;

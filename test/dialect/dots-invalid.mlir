@@ -125,6 +125,17 @@ tile.kernel @rows_and_columns(%a: tensor<?x?xf32>, %b: tensor<?x8xf32>) -> (tens
 
 // -----
 
+tile.kernel @factor_summed_over_batch(%q: tensor<3x?x8xf32>, %k: tensor<3x4x8xf32>, %v: tensor<4x8xf32>)
+    -> tensor<?x8xf32> {
+  // expected-error @below {{'tile.dot' op adds up products over the batch for a factor that its kernel computes for each matrix of the batch; compute it in a kernel of its own}}
+  %0 = tile.dot %q, %k contract [1, 1] : tensor<3x?x8xf32>, tensor<3x4x8xf32> -> tensor<?x4xf32>
+  %1 = math.exp %0 : tensor<?x4xf32>
+  %2 = tile.dot %1, %v contract [1, 0] : tensor<?x4xf32>, tensor<4x8xf32> -> tensor<?x8xf32>
+  tile.return %2 : tensor<?x8xf32>
+}
+
+// -----
+
 tile.kernel @reduced_columns(%a: tensor<?x?xf32>, %b: tensor<?x8xf32>) -> tensor<?x8xf32> {
   // expected-error @below {{'tile.reduce' op cannot share a kernel with a product}}
   %0 = tile.reduce add %a : tensor<?x?xf32> -> tensor<?x1xf32>

@@ -116,6 +116,23 @@ func.func @gram(%x: tensor<?x7x2xf32>, %w: tensor<5x2xf32>) -> tensor<?x5x5xf32>
   return %1 : tensor<?x5x5xf32>
 }
 
+// Scores that are added up over a batch are there only behind the loop over the batch: they
+// are in memory.
+// CHECK-LABEL: tile.kernel @sum_over_batch_kernel0(
+// CHECK:         tile.dot
+// CHECK:         math.exp
+// CHECK:         tile.return
+// CHECK-LABEL: tile.kernel @sum_over_batch_kernel1(
+// CHECK-NEXT:    tile.dot
+// CHECK-NEXT:    tile.return
+func.func @sum_over_batch(%q: tensor<3x?x7xf32>, %k: tensor<3x2x7xf32>, %v: tensor<64x2xf32>)
+    -> tensor<?x64xf32> {
+  %0 = tile.dot %q, %k contract [1, 1] : tensor<3x?x7xf32>, tensor<3x2x7xf32> -> tensor<?x2xf32>
+  %1 = math.exp %0 : tensor<?x2xf32>
+  %2 = tile.dot %1, %v contract [1, 1] : tensor<?x2xf32>, tensor<64x2xf32> -> tensor<?x64xf32>
+  return %2 : tensor<?x64xf32>
+}
+
 // Two products that scale by one constant have nothing else in common: the first does not
 // wait for the second one's right factor, which has its sizes.
 // CHECK-LABEL: tile.kernel @common_constant_kernel0(
