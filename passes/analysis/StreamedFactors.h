@@ -16,8 +16,9 @@
 //   the rows, of what waits for no reduction. Each kernel computes for itself
 //   what its factors need.
 // - The factor is computed element by element, of row statistics, and of
-//   products whose own sums are short. Without such a product, rows in memory
-//   are read fewer times by a kernel of their own.
+//   products whose own sums are short and go over no batch, as the loop over a
+//   batch is around all that a kernel computes. Without such a product, rows in
+//   memory are read fewer times by a kernel of their own.
 // - A product among these is computed once: all reductions are complete after
 //   one loop over the columns, as sums follow a maximum (FollowingSums.h).
 //
