@@ -78,7 +78,7 @@ bool bastile::fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
     const bool isInner = space.isInner(dot);
     // What is copied once for a tile is the left factor of inner products.
     const unsigned rowFactor = space.getRowFactor(dot);
-    if (isInner && (sumsOverBatch(dot) || dot.getContract()[rowFactor] != 1 ||
+    if (isInner && (dot.getContract()[rowFactor] != 1 ||
                     !isOfOneMatrix(dot.getOperand(rowFactor), space)))
       return false;
     if (isComputed && !space.isTransposed() &&
