@@ -27,14 +27,15 @@ private:
   /// others only.
   enum class Source { Own, None, Other };
 
-  void findRepeated();
+  void findConstants();
   void addOperands(Operation *op);
   void addUsers(Operation *op);
   void findStatistics();
   Source getSource(Operation *op) const;
 
   tile::DotOp dot;
-  DenseSet<Operation *> repeated;
+  /// The ops that follow from constants alone.
+  DenseSet<Operation *> constants;
   /// The ops with elements for each column, and reductions of such.
   llvm::SetVector<Operation *> columned;
   /// The ops that compute a number for each row, or for all.
@@ -51,17 +52,13 @@ void FactorFinder::addOperands(Operation *op) {
           .insert(producer);
 }
 
-/// Notes the ops whose elements are all the same, as they follow from scalars.
-void FactorFinder::findRepeated() {
-  for (Operation &op : dot->getBlock()->without_terminator()) {
-    ValueRange operands = getValueOperands(&op);
-    if (isa<arith::ConstantOp>(op) || repeatsNumber(&op) ||
-        (mayFollowDot(&op) && !operands.empty() &&
-         llvm::all_of(operands, [&](Value operand) {
-           return repeated.contains(operand.getDefiningOp());
-         })))
-      repeated.insert(&op);
-  }
+void FactorFinder::findConstants() {
+  for (Operation &op : dot->getBlock()->without_terminator())
+    if (mayFollowDot(&op) &&
+        llvm::all_of(getValueOperands(&op), [&](Value operand) {
+          return constants.contains(operand.getDefiningOp());
+        }))
+      constants.insert(&op);
 }
 
 /// Other rows may share constants with those of the factor: what is computed of
@@ -74,7 +71,7 @@ void FactorFinder::addUsers(Operation *op) {
       if (Operation *user = use.getOwner();
           KernelSpace::hasColumns(result) && getSizeOperand(user) != &use &&
           (mayFollowDot(user) || isRowReduction(user)) &&
-          (!repeated.contains(op) || repeated.contains(user)))
+          (!constants.contains(op) || constants.contains(user)))
         columned.insert(user);
 }
 
@@ -134,11 +131,15 @@ llvm::SetVector<Operation *> FactorFinder::find() {
   if (!factor)
     return {};
   columned.insert(factor);
-  findRepeated();
+  // Of a factor that is summed over its rows, those that read its ops are not
+  // computed with it.
+  const bool addsUsers = !sumsOverRows(dot);
+  if (addsUsers)
+    findConstants();
   for (size_t next = 0; next < columned.size(); ++next) {
     if (!isa<tile::DotOp>(columned[next]))
       addOperands(columned[next]);
-    if (!sumsOverRows(dot))
+    if (addsUsers)
       addUsers(columned[next]);
   }
   findStatistics();

@@ -27,11 +27,6 @@ int64_t bastile::getRowBytes(RankedTensorType type) {
   return type.getShape().back() * getElementBytes(type);
 }
 
-bool bastile::repeatsNumber(Operation *op) {
-  auto broadcast = dyn_cast<tile::BroadcastOp>(op);
-  return broadcast && !isa<RankedTensorType>(broadcast.getSource().getType());
-}
-
 OpOperand *bastile::getSizeOperand(Operation *op) {
   Value like;
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))

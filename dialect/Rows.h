@@ -26,9 +26,6 @@ int64_t getRowBytes(mlir::RankedTensorType type);
 /// is none.
 mlir::OpOperand *getSizeOperand(mlir::Operation *op);
 
-/// Whether `op` repeats a scalar, no element of a tensor, in all of its result.
-bool repeatsNumber(mlir::Operation *op);
-
 /// The other operands of `op`: those on whose values its result depends.
 mlir::ValueRange getValueOperands(mlir::Operation *op);
 

@@ -188,28 +188,41 @@ static bool isLeft(Operation *op, const StreamedFactors::Ops &ops) {
   return true;
 }
 
+/// Whether one of `readers` needs the value of one of `ops`, or its sizes,
+/// through any other ops.
+static bool needAny(StreamedFactors::Ops readers, ArrayRef<Operation *> ops) {
+  for (size_t next = 0; next < readers.size(); ++next)
+    for (Value operand : readers[next]->getOperands())
+      if (Operation *producer = operand.getDefiningOp()) {
+        if (llvm::is_contained(ops, producer))
+          return true;
+        readers.insert(producer);
+      }
+  return false;
+}
+
+/// Adds to `needed` those of `ops` that its ops need.
+static void addNeeded(StreamedFactors::Ops &needed,
+                      const StreamedFactors::Ops &ops) {
+  for (size_t next = 0; next < needed.size(); ++next)
+    for (Value operand : needed[next]->getOperands())
+      if (Operation *op = operand.getDefiningOp(); op && ops.contains(op))
+        needed.insert(op);
+}
+
 /// Whether `dot`, with those of `ops` that its left factor is computed of,
 /// waits for another op that needs the value of `left` or its sizes: a kernel
 /// that leaves `left` in memory would wait for itself.
 static bool waitsFor(Operation *left, tile::DotOp dot,
                      const StreamedFactors::Ops &ops) {
   StreamedFactors::Ops own, before;
-  auto add = [&](Operation *reader) {
+  own.insert(dot);
+  addNeeded(own, ops);
+  for (Operation *reader : own)
     for (Value operand : reader->getOperands())
-      if (Operation *op = operand.getDefiningOp())
-        (ops.contains(op) ? own : before).insert(op);
-  };
-  add(dot);
-  for (size_t next = 0; next < own.size(); ++next)
-    add(own[next]);
-  for (size_t next = 0; next < before.size(); ++next) {
-    if (llvm::is_contained(before[next]->getOperands(), left->getResult(0)))
-      return true;
-    for (Value operand : before[next]->getOperands())
-      if (Operation *op = operand.getDefiningOp())
+      if (Operation *op = operand.getDefiningOp(); op && !ops.contains(op))
         before.insert(op);
-  }
-  return false;
+  return needAny(std::move(before), left);
 }
 
 /// Whether something else needs one of `ops`, those of `dot`, for each column,
@@ -240,6 +253,12 @@ bool StreamedFactors::isNeededOutside(tile::DotOp dot, const Ops &ops) const {
   });
 }
 
+/// Whether `op` repeats a number for each row, which any kernel can.
+static bool repeatsNumber(Operation *op) {
+  auto broadcast = dyn_cast_if_present<tile::BroadcastOp>(op);
+  return broadcast && !isa<RankedTensorType>(broadcast.getSource().getType());
+}
+
 /// Adds ops on row statistics that follow from a streamed factor's to the
 /// product of that factor.
 void StreamedFactors::addStatistics(Block &block) {
@@ -257,7 +276,7 @@ void StreamedFactors::addStatistics(Block &block) {
         Operation *producer = operand.getDefiningOp();
         const bool isOwn = producer && ops.contains(producer);
         follows |= isOwn;
-        if (!isOwn && producer && repeatsNumber(producer))
+        if (!isOwn && repeatsNumber(producer))
           repeated.push_back(producer);
         else
           fits &= isOwn || (producer && !rounds.isRowOp(producer));
@@ -329,21 +348,6 @@ struct SharedKernel {
 
 } // namespace
 
-/// Whether `op` needs the value of one of `dots`, or its sizes, through any
-/// other ops.
-static bool needsAny(Operation *op, ArrayRef<Operation *> dots) {
-  llvm::SetVector<Operation *> before;
-  before.insert(op);
-  for (size_t next = 0; next < before.size(); ++next)
-    for (Value operand : before[next]->getOperands())
-      if (Operation *producer = operand.getDefiningOp()) {
-        if (llvm::is_contained(dots, producer))
-          return true;
-        before.insert(producer);
-      }
-  return false;
-}
-
 /// Adds product `dot` with its `ops` to the kernel that it can share with
 /// others, which have some of these ops and are ahead of `dot`.
 static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
@@ -360,7 +364,9 @@ static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
         !shareKernel(kernel.dots, cast<tile::DotOp>(dot), inner, target))
       continue;
     // The gradient of queries needs the result, in one function with it.
-    if (needsAny(dot, kernel.dots))
+    StreamedFactors::Ops reader;
+    reader.insert(dot);
+    if (needAny(std::move(reader), kernel.dots))
       continue;
     kernel.dots.push_back(dot);
     kernel.ops = std::move(all);
@@ -372,15 +378,12 @@ static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
 /// Makes the products of `kernel` read copies of `ops`, as far as they need
 /// them.
 static void copyFactors(const SharedKernel &kernel) {
-  llvm::SetVector<Operation *> needed;
-  auto add = [&](Value value) {
-    if (Operation *op = value.getDefiningOp(); op && kernel.ops.contains(op))
-      needed.insert(op);
-  };
+  StreamedFactors::Ops needed;
   for (Operation *dot : kernel.dots)
-    add(cast<tile::DotOp>(dot).getA());
-  for (size_t next = 0; next < needed.size(); ++next)
-    llvm::for_each(needed[next]->getOperands(), add);
+    if (Operation *op = cast<tile::DotOp>(dot).getA().getDefiningOp();
+        op && kernel.ops.contains(op))
+      needed.insert(op);
+  addNeeded(needed, kernel.ops);
   SmallVector<Operation *> sorted(needed.getArrayRef());
   llvm::sort(sorted, [](Operation *lhs, Operation *rhs) {
     return lhs->isBeforeInBlock(rhs);
