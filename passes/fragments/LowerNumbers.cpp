@@ -108,8 +108,22 @@ struct LowerGetNumbers : public OpConversionPattern<tile::GetNumbersOp> {
   }
 };
 
+/// The last of the copies of numbers that begin with `first` and have only
+/// arithmetic between them.
+tile::CopyNumbersOp getLastCopy(tile::CopyNumbersOp first) {
+  tile::CopyNumbersOp last = first;
+  for (Operation *op = first->getNextNode(); op; op = op->getNextNode()) {
+    if (auto copy = dyn_cast<tile::CopyNumbersOp>(op))
+      last = copy;
+    else if (!isPure(op))
+      break;
+  }
+  return last;
+}
+
 /// Each thread of the role copies one number after the other, as many apart as
-/// there are threads. All of them are on their way before the first is stored.
+/// there are threads. All of them are on their way before the first is stored,
+/// those of the copies that follow among them: a thread waits for memory once.
 struct LowerCopyNumbers : public OpConversionPattern<tile::CopyNumbersOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -144,6 +158,7 @@ struct LowerCopyNumbers : public OpConversionPattern<tile::CopyNumbersOp> {
                  getElementBytes(slot.getElement()));
       copied.push_back({place, number});
     }
+    rewriter.setInsertionPointAfter(getLastCopy(op));
     // The last threads may have none.
     const bool isWhole = type.getDimSize(1) % role.getThreads() == 0;
     for (auto [place, number] : copied) {
