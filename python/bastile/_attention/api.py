@@ -117,6 +117,14 @@ def take_mask(call, name, mask):
         raise TypeError(
             f"{call}: '{name}' has elements of type {mask.dtype}, but takes bool"
         )
+    return as_bytes(mask)
+
+
+def as_bytes(mask):
+    """A tensor of bool as one of bytes, a view of its memory where that can be had."""
+    if torch.compiler.is_compiling():
+        # Inductor of PyTorch 2.11 has no view of bool.
+        return mask.to(torch.int8)
     return mask.view(torch.int8)
 
 

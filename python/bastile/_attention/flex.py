@@ -190,7 +190,7 @@ def _read(heads, tensors, read, offsets):
         tensor = _compute(read, tensors, sizes, offsets)
         tensor = tensor.reshape(*[1] * (len(AXES) - tensor.dim()), *tensor.shape)
     if tensor.dtype == torch.bool:
-        tensor = tensor.view(torch.int8)
+        tensor = api.as_bytes(tensor)
     if tensor.shape[-1] != 1 or "key" in axes:
         if tensor.requires_grad and torch.is_grad_enabled():
             # As for a bias, PyTorch sums the gradient.

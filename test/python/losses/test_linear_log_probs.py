@@ -83,6 +83,8 @@ def compare(problem, names=DIFFERENTIABLE, how=None, **options):
 @pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("dtype", ERRORS)
 def test_types(dtype, how, device):
+    if device == "cuda" and dtype == torch.float64:
+        pytest.skip("float64 is computed on the host only")
     compare(linear_losses.make(dtype, device), how=how)
 
 

@@ -29,7 +29,10 @@ class Captured:
         the attributes that functions may ask it for."""
         if isinstance(value, torch.Tensor):
             return "tensor", self.number_of(value), value.dim(), value.dtype
-        if value is None or isinstance(value, (bool, int, float, str)):
+        if value is None:
+            # Dynamo of PyTorch 2.11 has no hash of it.
+            return (type(None),)
+        if isinstance(value, (bool, int, float, str)):
             if torch.compiler.is_dynamo_compiling():
                 # torch.compile takes what is hashed for a constant, and would make a
                 # symbol of a number that changes.
