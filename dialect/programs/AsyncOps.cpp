@@ -142,21 +142,31 @@ LogicalResult TakeNumbersOp::verify() {
                                << ", which are no row of a product's tile";
 }
 
-LogicalResult AwaitOp::verify() {
-  if (getBuffers().size() != getTiles().size())
-    return emitOpError("has ") << getTiles().size() << " tiles of "
-                               << getBuffers().size() << " buffers";
-  for (auto [buffer, tile] : llvm::zip_equal(getBuffers(), getTiles())) {
+/// Checks that `tiles`, which `op` has for results, are slots of `buffers`.
+static LogicalResult verifyTiles(Operation *op, OperandRange buffers,
+                                 ResultRange tiles) {
+  if (buffers.size() != tiles.size())
+    return op->emitOpError("has ")
+           << tiles.size() << " tiles of " << buffers.size() << " buffers";
+  for (auto [buffer, tile] : llvm::zip_equal(buffers, tiles)) {
     auto from = cast<MemRefType>(buffer.getType());
     auto to = cast<MemRefType>(tile.getType());
     if (!getSwizzle(from) || from.getRank() != 3 ||
         from.getShape().drop_front() != to.getShape() ||
         from.getElementType() != to.getElementType() ||
         from.getMemorySpace() != to.getMemorySpace())
-      return emitOpError("takes ")
+      return op->emitOpError("takes ")
              << to << " from " << from << ", which is no slot of it";
   }
   return success();
+}
+
+LogicalResult AwaitOp::verify() {
+  return verifyTiles(*this, getBuffers(), getTiles());
+}
+
+LogicalResult GetTilesOp::verify() {
+  return verifyTiles(*this, getBuffers(), getTiles());
 }
 
 //===----------------------------------------------------------------------===//

@@ -201,6 +201,29 @@ def Tile_AwaitOp : Tile_Op<"await"> {
   let hasVerifier = 1;
 }
 
+def Tile_GetTilesOp : Tile_Op<"get_tiles", [Pure]> {
+  let summary = "the tiles in a slot that the role has awaited";
+  let description = [{
+    Of each buffer, the result is the tile in slot `index`, as `tile.await` has
+    it. The role has awaited the slot before, and has not arrived to have it
+    filled again: what is known to be there needs no second wait.
+
+    Example:
+
+    ```mlir
+    %a = tile.get_tiles %buffer[%slot]
+        : memref<4x128x64xbf16, #tile.shared<swizzle = 128>>
+        -> memref<128x64xbf16, #tile.shared<swizzle = 128>>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyMemRef>:$buffers, Index:$index);
+  let results = (outs Variadic<AnyMemRef>:$tiles);
+  let assemblyFormat = [{
+    $buffers `[` $index `]` attr-dict `:` type($buffers) `->` type($tiles)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles for another block
 //===----------------------------------------------------------------------===//

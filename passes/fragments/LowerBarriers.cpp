@@ -144,6 +144,17 @@ struct LowerArrive : public OpConversionPattern<tile::ArriveOp> {
   }
 };
 
+/// The tiles in slot `index` of `buffers`, at the addresses `first`.
+SmallVector<Value> getTiles(OpBuilder &builder, Location loc,
+                            OperandRange buffers, ArrayRef<ValueRange> first,
+                            Value index) {
+  SmallVector<Value> tiles;
+  for (auto [buffer, type] : llvm::zip_equal(first, buffers.getTypes()))
+    tiles.push_back(
+        getSlot(builder, loc, cast<MemRefType>(type), buffer.front(), index));
+  return tiles;
+}
+
 struct LowerAwait : public OpConversionPattern<tile::AwaitOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -160,12 +171,21 @@ struct LowerAwait : public OpConversionPattern<tile::AwaitOp> {
     // another one still waits for the first of them.
     if (Role(op).getThreads() == kWarp)
       synchronizeWarp(rewriter, loc);
-    SmallVector<Value> tiles;
-    for (auto [buffer, type] :
-         llvm::zip_equal(adaptor.getBuffers(), op.getBuffers().getTypes()))
-      tiles.push_back(getSlot(rewriter, loc, cast<MemRefType>(type),
-                              buffer.front(), index));
-    rewriter.replaceOp(op, tiles);
+    rewriter.replaceOp(op, getTiles(rewriter, loc, op.getBuffers(),
+                                    adaptor.getBuffers(), index));
+    return success();
+  }
+};
+
+struct LowerGetTiles : public OpConversionPattern<tile::GetTilesOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::GetTilesOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, getTiles(rewriter, op.getLoc(), op.getBuffers(),
+                                    adaptor.getBuffers(),
+                                    adaptor.getIndex().front()));
     return success();
   }
 };
@@ -329,7 +349,7 @@ void bastile::startTurns(tile::RolesOp roles) {
 void bastile::populateBarrierPatterns(const TypeConverter &converter,
                                       RewritePatternSet &patterns) {
   patterns.add<LowerMakeBarriers, LowerExpect, LowerArrive, LowerAwait,
-               LowerSynchronize, LowerAnnounceBlock, LowerAwaitBlocks,
-               LowerTakeTurn, LowerPassTurn, LowerFenceShared, LowerBlockRank>(
-      converter, patterns.getContext());
+               LowerGetTiles, LowerSynchronize, LowerAnnounceBlock,
+               LowerAwaitBlocks, LowerTakeTurn, LowerPassTurn, LowerFenceShared,
+               LowerBlockRank>(converter, patterns.getContext());
 }

@@ -202,6 +202,18 @@ Value ProgramFrame::countMatrices() {
   return all;
 }
 
+Value ProgramFrame::countMatrices(ArrayRef<unsigned> inputs) {
+  SmallVector<StringAttr> names = getBatch();
+  llvm::append_range(names, getSummedBatch());
+  Value all = constant(1);
+  for (StringAttr name : names)
+    if (llvm::any_of(inputs, [&](unsigned input) {
+          return llvm::is_contained(operands.getAll()[input].projection, name);
+        }))
+      all = arith::MulIOp::create(builder, all, countParts(name));
+  return all;
+}
+
 Value ProgramFrame::getAllTiles() {
   return arith::MulIOp::create(builder, matrixTiles, countMatrices());
 }
@@ -292,9 +304,13 @@ void ProgramFrame::findPlaceOfPairs(Value number, bool lastFirst) {
   findMatrix(add(firstMatrix, matrix));
 }
 
-void ProgramFrame::findPlaceOfRows(Value number) {
+void ProgramFrame::findPlaceOfRows(Value number, bool lastFirst) {
   Value matrices = countMatrices();
   Value rowTile = arith::DivUIOp::create(builder, number, matrices);
+  if (lastFirst)
+    rowTile = arith::SubIOp::create(
+        builder, arith::SubIOp::create(builder, rowTiles, constant(1)),
+        rowTile);
   emitter.row = arith::MulIOp::create(builder, rowTile,
                                       constant(extents.getMatrixRows()));
   emitter.setColumns(constant(0), extents.columns);

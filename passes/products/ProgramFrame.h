@@ -37,9 +37,11 @@ public:
   /// the i-th ones from both ends of a matrix, the longer one first.
   void findPlaceOfPairs(mlir::Value number, bool lastFirst);
   /// The same where a program has all columns, and tiles of all matrices that
-  /// have the same rows come one after the other: where those read few of the
-  /// other factors, matrices beside each other in memory are read together.
-  void findPlaceOfRows(mlir::Value number);
+  /// have the same rows come one after the other, the last rows first if
+  /// `lastFirst`. Matrices beside each other in memory are read together.
+  void findPlaceOfRows(mlir::Value number, bool lastFirst);
+  /// The number of matrices of the batch in which some of `inputs` differ.
+  mlir::Value countMatrices(llvm::ArrayRef<unsigned> inputs);
   /// The numbers that say which tile the emitter computes.
   llvm::SmallVector<mlir::Value> getPlace();
   int64_t countPlace();

@@ -16,14 +16,17 @@ using namespace mlir;
 using namespace bastile;
 
 BoxStages::BoxStages(ProgramFrame &frame, ArrayRef<unsigned> factors,
-                     int64_t stages, Value rank, int64_t offset)
-    : frame(frame), builder(frame.builder), ring(frame.builder, stages) {
+                     int64_t stages, Value rank, int64_t offset,
+                     const NumberStages *numbers)
+    : frame(frame), builder(frame.builder), ring(frame.builder, stages),
+      numbers(numbers && !numbers->isEmpty() ? numbers : nullptr) {
   for (unsigned operand : factors)
     addFactor(operand, rank, offset);
   // A stage is full once the thread that copies has arrived and all bytes have
   // come, and empty once the warpgroups of all blocks have read it.
-  full = ring.makeBarriers(1);
-  empty = ring.makeBarriers(getReaders(frame.schedule));
+  full = ring.makeBarriers(this->numbers ? 2 : 1);
+  empty = ring.makeBarriers(this->numbers ? frame.schedule.getDotWarps()
+                                          : getReaders(frame.schedule));
 }
 
 void BoxStages::addFactor(unsigned operand, Value rank, int64_t offset) {
@@ -120,18 +123,46 @@ void BoxStages::copy(Value number) {
   copyBoxes(mostBoxes, slot, indices);
 }
 
-void BoxStages::await(Value number) {
+void BoxStages::copyNumbers(Value number) {
+  if (!numbers)
+    return;
+  Value slot = ring.getSlot(number);
+  numbers->copy(slot);
+  tile::ArriveOp::create(builder, full, slot, /*cluster=*/false,
+                         /*warps=*/true);
+}
+
+std::pair<SmallVector<Value>, SmallVector<Type>> BoxStages::getSlots() const {
   SmallVector<Value> slots;
   SmallVector<Type> types;
   for (const Factor &factor : factors) {
     slots.push_back(factor.slots);
     types.push_back(factor.type);
   }
-  auto await =
-      tile::AwaitOp::create(builder, types, full, ring.getSlot(number),
-                            ring.getParity(number, /*ahead=*/0), slots);
-  for (auto [factor, tile] : llvm::zip_equal(factors, await.getTiles()))
+  return {slots, types};
+}
+
+void BoxStages::setTiles(ValueRange tiles) {
+  for (auto [factor, tile] : llvm::zip_equal(factors, tiles))
     factor.tile = tile;
+}
+
+void BoxStages::await(Value number) {
+  awaited = ring.getSlot(number);
+  auto [slots, types] = getSlots();
+  setTiles(tile::AwaitOp::create(builder, types, full, awaited,
+                                 ring.getParity(number, /*ahead=*/0), slots)
+               .getTiles());
+}
+
+void BoxStages::select(Value number) {
+  auto [slots, types] = getSlots();
+  setTiles(tile::GetTilesOp::create(builder, types, slots, ring.getSlot(number))
+               .getTiles());
+}
+
+Value BoxStages::takeNumbers(unsigned operand) const {
+  return numbers ? numbers->take(operand, awaited) : Value();
 }
 
 Value BoxStages::getTile(unsigned operand) const {
@@ -144,5 +175,5 @@ Value BoxStages::getTile(unsigned operand) const {
 void BoxStages::release(Value number) {
   tile::ArriveOp::create(builder, empty, ring.getSlot(number),
                          /*cluster=*/frame.schedule.getRowBlocks() > 1,
-                         /*warps=*/false);
+                         /*warps=*/numbers != nullptr);
 }

@@ -13,7 +13,7 @@ using namespace bastile;
 
 NumberStages::NumberStages(ProgramFrame &frame, ArrayRef<unsigned> operands,
                            int64_t stages)
-    : frame(frame), builder(frame.builder), ring(frame.builder, stages) {
+    : frame(frame), builder(frame.builder) {
   auto space = gpu::AddressSpaceAttr::get(builder.getContext(),
                                           gpu::AddressSpace::Workgroup);
   for (unsigned operand : operands)
@@ -23,40 +23,16 @@ NumberStages::NumberStages(ProgramFrame &frame, ArrayRef<unsigned> operands,
              builder, MemRefType::get({stages, frame.extents.streamed},
                                       builder.getF32Type(),
                                       MemRefLayoutAttrInterface(), space))});
-  if (isEmpty())
-    return;
-  full = ring.makeBarriers(1);
-  empty = ring.makeBarriers(frame.schedule.getDotWarps());
 }
 
-void NumberStages::arrive(Value barriers, Value number) {
-  tile::ArriveOp::create(builder, barriers, ring.getSlot(number),
-                         /*cluster=*/false, /*warps=*/true);
-}
-
-void NumberStages::copy(Value number) {
-  if (isEmpty())
-    return;
-  Value into = ring.getSlot(number);
-  // In the first round this returns at once.
-  tile::AwaitOp::create(builder, TypeRange(), empty, into,
-                        ring.getParity(number, /*ahead=*/1), ValueRange());
+void NumberStages::copy(Value slot) const {
   for (const Copied &own : copied)
     tile::CopyNumbersOp::create(builder, frame.emitter.getMemory(own.operand),
                                 frame.emitter.getIndices(own.operand),
-                                own.numbers, into);
-  arrive(full, number);
+                                own.numbers, slot);
 }
 
-void NumberStages::await(Value number) {
-  if (isEmpty())
-    return;
-  slot = ring.getSlot(number);
-  tile::AwaitOp::create(builder, TypeRange(), full, slot,
-                        ring.getParity(number, /*ahead=*/0), ValueRange());
-}
-
-Value NumberStages::take(unsigned operand) {
+Value NumberStages::take(unsigned operand, Value slot) const {
   for (const Copied &own : copied)
     if (own.operand == operand)
       return tile::TakeNumbersOp::create(
@@ -65,9 +41,4 @@ Value NumberStages::take(unsigned operand) {
                                     /*ofFactor=*/true),
           own.numbers, slot);
   return Value();
-}
-
-void NumberStages::release(Value number) {
-  if (!isEmpty())
-    arrive(empty, number);
 }

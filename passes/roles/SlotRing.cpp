@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace bastile;
 
 static Value constant(ImplicitLocOpBuilder &builder, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, value);
+  return arith::ConstantIntOp::create(builder, value, /*width=*/32);
 }
 
 Value SlotRing::makeBarriers(int64_t arrivals) const {
@@ -21,14 +21,27 @@ Value SlotRing::makeBarriers(int64_t arrivals) const {
       builder.getI64IntegerAttr(arrivals));
 }
 
+/// The fill `number` as an integer of 32 bits: a block makes fewer fills, and a
+/// GPU divides it in a third of the time that one of 64 bits takes.
+static Value toInt32(ImplicitLocOpBuilder &builder, Value number) {
+  return arith::IndexCastUIOp::create(builder, builder.getI32Type(), number);
+}
+
+static Value toIndex(ImplicitLocOpBuilder &builder, Value value) {
+  return arith::IndexCastUIOp::create(builder, builder.getIndexType(), value);
+}
+
 Value SlotRing::getSlot(Value number) const {
-  return arith::RemUIOp::create(builder, number, constant(builder, slots));
+  return toIndex(builder,
+                 arith::RemUIOp::create(builder, toInt32(builder, number),
+                                        constant(builder, slots)));
 }
 
 Value SlotRing::getParity(Value number, int64_t ahead) const {
-  Value round =
-      arith::DivUIOp::create(builder, number, constant(builder, slots));
+  Value round = arith::DivUIOp::create(builder, toInt32(builder, number),
+                                       constant(builder, slots));
   if (ahead)
     round = arith::AddIOp::create(builder, round, constant(builder, ahead));
-  return arith::RemUIOp::create(builder, round, constant(builder, 2));
+  return toIndex(builder,
+                 arith::RemUIOp::create(builder, round, constant(builder, 2)));
 }

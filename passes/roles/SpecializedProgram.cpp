@@ -60,7 +60,6 @@ private:
   void putNumbers(Value place, Value turn);
   void getNumbers(Value turn);
   Value computeTile(Value place, Value at, Value turn);
-  Value getTile(Value place);
   /// Lets the block's threads meet, with those of blocks that share factors.
   void synchronize() {
     tile::SynchronizeOp::create(builder,
@@ -137,7 +136,7 @@ void SpecializedBuilder::buildOverTiles(
 
 /// Lets the emitter compute the tile at `place`, and tells the other role.
 void SpecializedBuilder::putNumbers(Value place, Value turn) {
-  pipeline->findPlace(getTile(place), blockRow);
+  pipeline->findPlace(place, blockRow);
   SmallVector<Value> values = frame.getPlace();
   for (BlockArgument argument : pipeline->getNumbersOfRows()) {
     auto [least, greatest] = frame.emitter.emitNumbersOfRows(argument);
@@ -154,37 +153,6 @@ void SpecializedBuilder::getNumbers(Value turn) {
     frame.emitter.setNumbersOfRows(argument, left[0], left[1]);
     left = left.drop_front(2);
   }
-}
-
-/// The tile that a program computes at `place`, its own number and as many
-/// times the number of programs as it has had a turn. Of uneven tiles, it takes
-/// both of a pair, one turn after the other, so that all programs have the same
-/// to do, and those of one matrix run at the same time, for which the cache
-/// holds the matrix. In the last two turns, which have not a pair for each
-/// program, the longer ones of the pairs that are left come first.
-Value SpecializedBuilder::getTile(Value place) {
-  if (!pipeline->isUneven())
-    return place;
-  Value two = frame.constant(2);
-  Value length = arith::MulIOp::create(builder, programs, two);
-  Value inTurns = arith::RemUIOp::create(builder, place, length);
-  Value begin = arith::SubIOp::create(builder, place, inTurns);
-  Value pairs = arith::CeilDivUIOp::create(
-      builder,
-      arith::MinUIOp::create(builder, length,
-                             arith::SubIOp::create(builder, tiles, begin)),
-      two);
-  Value isSecond =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::uge, inTurns, pairs);
-  Value pair = arith::SelectOp::create(
-      builder, isSecond, arith::SubIOp::create(builder, inTurns, pairs),
-      inTurns);
-  Value tile = arith::AddIOp::create(builder, begin,
-                                     arith::MulIOp::create(builder, pair, two));
-  return arith::AddIOp::create(builder, tile,
-                               arith::SelectOp::create(builder, isSecond,
-                                                       frame.constant(1),
-                                                       frame.constant(0)));
 }
 
 /// Computes the tile at `place` of each result. `at` steps were taken before,

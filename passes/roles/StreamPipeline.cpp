@@ -10,6 +10,7 @@
 #include "dialect/Warps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/products/Boxes.h"
+#include "passes/roles/UnevenTiles.h"
 #include "passes/schedule/MatmulRules.h"
 
 using namespace mlir;
@@ -99,12 +100,13 @@ StreamPipeline::StreamPipeline(ProgramFrame &frame, const MatmulShape &shape)
     : frame(frame), builder(frame.builder), following(frame.getBody()),
       innerDots(getInnerDots(frame)),
       shared(findShared(frame, shape, innerDots)),
+      numbers(frame, getNumbers(frame), frame.schedule.getStages()),
       whole(frame, getFactors(frame, innerDots, /*ofRows=*/true),
             getWholeStages(shape),
             /*rank=*/Value(), /*offset=*/0),
       inner(frame, getFactors(frame, innerDots, /*ofRows=*/false),
-            frame.schedule.getStages(), /*rank=*/Value(), whole.getBytes()),
-      numbers(frame, getNumbers(frame), frame.schedule.getStages()),
+            frame.schedule.getStages(), /*rank=*/Value(), whole.getBytes(),
+            &numbers),
       firstNumber(findFirstNumber(frame)) {
   SmallVector<unsigned> others;
   for (tile::DotOp dot : frame.space.getDots())
@@ -164,13 +166,34 @@ StreamPipeline::Longest StreamPipeline::findLongest() const {
   return isBound(1) ? Longest::First : Longest::None;
 }
 
-void StreamPipeline::findPlace(Value tile, Value blockRow) {
+/// Whether the cache holds the streamed factors of all matrices, beside what
+/// programs read and store once.
+Value StreamPipeline::fitsCache() {
+  constexpr int64_t cacheBytes = 32 << 20;
+  int64_t stepBytes = inner.getStepBytes();
+  SmallVector<unsigned> streamed = getFactors(frame, innerDots,
+                                              /*ofRows=*/false);
+  if (outer)
+    stepBytes += outer->getStepBytes();
+  for (tile::DotOp dot : frame.space.getDots())
+    streamed.push_back(frame.operands.findFactor(dot, 1));
+  Value steps =
+      arith::CeilDivUIOp::create(builder, frame.emitter.getSize("k"),
+                                 frame.constant(frame.extents.streamed));
+  Value bytes = arith::MulIOp::create(
+      builder, arith::MulIOp::create(builder, steps, frame.constant(stepBytes)),
+      frame.countMatrices(streamed));
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ule, bytes,
+                               frame.constant(cacheBytes));
+}
+
+void StreamPipeline::findPlace(Value place, Value blockRow) {
   if (isBand)
-    frame.findPlaceOfRows(tile);
-  else if (isUneven())
-    frame.findPlaceOfPairs(tile, longest == Longest::Last);
+    frame.findPlaceOfRows(place, /*lastFirst=*/false);
+  else if (longest != Longest::None)
+    findUnevenPlace(frame, place, longest == Longest::Last, fitsCache());
   else
-    frame.findPlace(tile, blockRow);
+    frame.findPlace(place, blockRow);
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,7 +229,7 @@ Value StreamPipeline::copy(Value at, Value turn) {
     inner.copy(step);
     if (outer)
       outer->copy(step);
-    numbers.copy(step);
+    inner.copyNumbers(step);
     return {arith::AddIOp::create(builder, step, frame.constant(1))};
   };
   return frame
@@ -240,7 +263,7 @@ Value StreamPipeline::compute(Value at, Value turn) {
   initial.push_back(at);
   frame.emitter.emitInner = [&](tile::DotOp dot) { return emitInner(dot); };
   frame.emitter.emitStaged = [&](unsigned operand) {
-    return numbers.take(operand);
+    return inner.takeNumbers(operand);
   };
   SmallVector<Value> totals = frame.buildOverBatch(
       frame.getSummedBatch(), initial,
@@ -292,7 +315,8 @@ SmallVector<Value> StreamPipeline::computeStep(StreamSums &streamSums,
         ++running;
         return product.before;
       });
-  numbers.release(number);
+  if (releasesEarly())
+    inner.release(number);
   waitForProducts(products, after);
   releaseProducts(number);
   return after;
@@ -379,7 +403,8 @@ SmallVector<Value> StreamPipeline::computeFactors(StreamSums &streamSums,
             product, frame.emitter.roundLeft(product.dot, left)));
         return sum;
       });
-  numbers.release(number);
+  if (releasesEarly())
+    inner.release(number);
   llvm::append_range(after, factors);
   return after;
 }
@@ -412,14 +437,13 @@ void StreamPipeline::beginInner(tile::DotOp dot) {
       ArrayRef<int64_t>{dot.getContract()[rows], dot.getContract()[others]});
 }
 
-/// Makes `newNumber` the step that is computed, and waits for what its inner
-/// products read, and for numbers. A warpgroup waits ahead of its turn: even a
+/// Makes `newNumber` the step that is computed, and waits for its numbers and
+/// what its inner products read. A warpgroup waits ahead of its turn: even a
 /// wait for what is there takes time, in which the tensor cores would have
 /// nothing to do.
 void StreamPipeline::awaitStep(Value newNumber) {
   number = newNumber;
   inner.await(number);
-  numbers.await(number);
   if (firstNumber)
     frame.emitter.emit(firstNumber, /*ofFactor=*/true);
 }
@@ -438,7 +462,7 @@ Value StreamPipeline::emitInner(tile::DotOp dot) {
   const auto *it = begun.find(dot);
   pending = std::min<size_t>(pending, begun.end() - it - 1 + running);
   Value tile = waitForSum(builder, it->second, pending);
-  if (--innerLeft == 0 && !sharesInner())
+  if (--innerLeft == 0 && !sharesInner() && numbers.isEmpty())
     inner.release(number);
   return tile;
 }
@@ -452,12 +476,13 @@ Value StreamPipeline::beginProduct(tile::DotOp dot, Value left, Value sum) {
                              ArrayRef<int64_t>{1, dot.getContract()[1]});
 }
 
-/// Waits for what the products of step `last` read.
+/// Waits for what the products of step `last` read. What its inner products
+/// read as well has been there since.
 void StreamPipeline::awaitProducts(Value last) {
   if (outer)
     outer->await(last);
   if (sharesInner())
-    inner.await(last);
+    inner.select(last);
   findRights();
 }
 

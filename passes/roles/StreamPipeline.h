@@ -52,13 +52,11 @@ public:
   }
   mlir::Value copy(mlir::Value at, mlir::Value turn) override;
   mlir::Value compute(mlir::Value at, mlir::Value turn) override;
-  void findPlace(mlir::Value number, mlir::Value blockRow) override;
+  void findPlace(mlir::Value place, mlir::Value blockRow) override;
   llvm::ArrayRef<mlir::BlockArgument> getNumbersOfRows() const override {
     return numbersOfRows.getArrayRef();
   }
   int64_t getCopyThreads() const override;
-  /// Where a mask leaves the first or the last rows most of k.
-  bool isUneven() const override { return !isBand && longest != Longest::None; }
 
 private:
   StreamPipeline(ProgramFrame &frame, const MatmulShape &shape);
@@ -67,6 +65,7 @@ private:
   enum class Longest { None, First, Last };
 
   Longest findLongest() const;
+  mlir::Value fitsCache();
   void findNumbersOfRows();
   /// Whether products of both kinds read what is copied for inner ones.
   bool sharesInner() const { return !shared.empty(); }
@@ -78,6 +77,8 @@ private:
   void beginInner(tile::DotOp dot);
   void loadNumbersOfRows();
   mlir::Value emitInner(tile::DotOp dot);
+  /// Whether the stages of a step are free once its left factors are there.
+  bool releasesEarly() const { return !sharesInner() && !numbers.isEmpty(); }
   void awaitStep(mlir::Value newNumber);
   void beginStep();
   mlir::Value beginProduct(tile::DotOp dot, mlir::Value left, mlir::Value sum);
@@ -123,10 +124,10 @@ private:
   llvm::SmallDenseMap<mlir::Operation *, mlir::Value> rights;
   /// What is copied once for a tile; what inner products need of a step, and
   /// what only the others do.
+  /// The stages of inner products have the numbers of streamed rows, too.
+  const NumberStages numbers;
   BoxStages whole, inner;
   std::optional<BoxStages> outer;
-  /// The numbers of streamed rows.
-  NumberStages numbers;
   /// The one of them that is read first, if there is one. It is taken ahead of
   /// the products: while these run, they read shared memory as fast as it can
   /// be read, and threads wait long for what they take. Others would occupy

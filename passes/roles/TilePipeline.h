@@ -35,8 +35,10 @@ public:
   virtual mlir::Value copy(mlir::Value at, mlir::Value turn) = 0;
   /// Gives the emitter the tiles of the sums.
   virtual mlir::Value compute(mlir::Value at, mlir::Value turn) = 0;
-  /// Lets the emitter compute tile `number` of the program's.
-  virtual void findPlace(mlir::Value number, mlir::Value blockRow) = 0;
+  /// Lets the emitter compute the tile that a program comes to at `place`,
+  /// which is its own number and as many times the number of programs as it has
+  /// had a turn.
+  virtual void findPlace(mlir::Value place, mlir::Value blockRow) = 0;
   /// The operands of which both roles need the least and the greatest number
   /// that they have for a row of the tile.
   virtual llvm::ArrayRef<mlir::BlockArgument> getNumbersOfRows() const {
@@ -45,8 +47,6 @@ public:
   /// How many threads of the role that copies run its code; the first one of
   /// them copies.
   virtual int64_t getCopyThreads() const { return 1; }
-  /// Whether tiles take unequal times, but pairs of neighbours about the same.
-  virtual bool isUneven() const { return false; }
 };
 
 } // namespace bastile

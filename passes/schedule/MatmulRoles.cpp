@@ -349,6 +349,15 @@ static std::optional<MatmulFields> chooseEndedSteps(MatmulFields fields,
   return std::nullopt;
 }
 
+/// One stage more than steps need, where there is room: warpgroups are not all
+/// at the same step.
+static MatmulFields addStage(MatmulFields fields, const MatmulShape &shape,
+                             const Target &target) {
+  MatmulFields more = fields;
+  ++more.stages;
+  return fitsSharedMemory(more, shape, target) ? more : fields;
+}
+
 /// The same where left factors are computed, if there is room. A step's
 /// streamed values take registers beside the sums; where both are few, three
 /// warpgroups have enough.
@@ -378,13 +387,13 @@ static std::optional<MatmulFields> chooseForStream(const MatmulShape &shape,
       fields.depth /= 2;
     if (std::optional<MatmulFields> ended =
             chooseEndedSteps(fields, shape, target))
-      return ended;
+      return addStage(*ended, shape, target);
     // Below that, fewer warpgroups are faster.
     constexpr int64_t least = 32;
     while (fields.depth > least && !fitsSharedMemory(fields, shape, target))
       fields.depth /= 2;
     if (fitsRegisters(fields, shape) && fitsSharedMemory(fields, shape, target))
-      return fields;
+      return addStage(fields, shape, target);
   }
   return std::nullopt;
 }

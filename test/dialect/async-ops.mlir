@@ -70,6 +70,8 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
     // CHECK: %[[A:.*]]:2 = tile.await %[[FULL]][%[[RANK]]] parity %[[K]] of %[[BUFFER]], %[[BUFFER]] : <4>, memref<4x64x64xbf16, #tile.shared<swizzle = 128>>, memref<4x64x64xbf16, #tile.shared<swizzle = 128>> -> memref<64x64xbf16, #tile.shared<swizzle = 128>>, memref<64x64xbf16, #tile.shared<swizzle = 128>>
     %a, %b = tile.await %full[%rank] parity %k of %buffer, %buffer
         : !tile.barriers<4>, !slots, !slots -> !tile, !tile
+    // CHECK: tile.get_tiles %[[BUFFER]], %[[BUFFER]][%[[RANK]]] : memref<4x64x64xbf16, #tile.shared<swizzle = 128>>, memref<4x64x64xbf16, #tile.shared<swizzle = 128>> -> memref<64x64xbf16, #tile.shared<swizzle = 128>>, memref<64x64xbf16, #tile.shared<swizzle = 128>>
+    %known_a, %known_b = tile.get_tiles %buffer, %buffer[%rank] : !slots, !slots -> !tile, !tile
     // CHECK: tile.take_turn
     tile.take_turn
     // CHECK: %[[DOT:.*]] = tile.dot %[[A]]#0, %[[A]]#1 contract [1, 0] : memref<64x64xbf16, #tile.shared<swizzle = 128>>, memref<64x64xbf16, #tile.shared<swizzle = 128>> -> !tile.pending<tensor<64x64xf32, #tile.mma<warps = 4>>>

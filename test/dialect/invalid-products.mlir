@@ -11,6 +11,16 @@ func.func @await_more_tiles(%b: !tile.barriers<1>, %i: index, %m: memref<2x64x64
 // -----
 
 #s = #tile.shared<swizzle = 128>
+func.func @more_tiles(%i: index, %m: memref<2x64x64xbf16, #s>) {
+  // expected-error @below {{'tile.get_tiles' op has 2 tiles of 1 buffers}}
+  %0, %1 = tile.get_tiles %m[%i] : memref<2x64x64xbf16, #s>
+      -> memref<64x64xbf16, #s>, memref<64x64xbf16, #s>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
 func.func @await_shape(%b: !tile.barriers<1>, %i: index, %m: memref<2x64x64xbf16, #s>) {
   // expected-error @below {{'tile.await' op takes 'memref<64x32xbf16, #tile.shared<swizzle = 128>>' from 'memref<2x64x64xbf16, #tile.shared<swizzle = 128>>', which is no slot of it}}
   %0 = tile.await %b[%i] parity %i of %m : !tile.barriers<1>, memref<2x64x64xbf16, #s> -> memref<64x32xbf16, #s>

@@ -32,7 +32,7 @@ func.func @narrow(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64x
 
 // Of 512 keys these are nine and ten steps: more warpgroups share what is copied.
 // CHECK-LABEL: tile.kernel @wide_kernel(
-// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 64, depth = 128, threads = 384, vector = 2, stages = 2, roles = 2, cluster = 1>
+// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 64, depth = 128, threads = 384, vector = 2, stages = 3, roles = 2, cluster = 1>
 func.func @wide(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64xbf16>) -> tensor<?x64xf32> {
   %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
   %row = tile.iota over [0] like %s : tensor<?x1xi32>, tensor<?x?xf32>

@@ -3,7 +3,7 @@
 // Where warps have roles, a step of a transposed factor is as long as leaves
 // registers and shared memory beside the sums: 64 queries beside 128 columns.
 // CHECK-LABEL: tile.kernel @wide_kernel(
-// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 128, depth = 64, threads = 384, vector = 2, stages = 3, roles = 2, cluster = 1>
+// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 128, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 1>
 // CHECK-SAME:    unaligned_schedule = #tile.matmul<{{.*}} roles = 1, cluster = 1>
 func.func @wide(%q: tensor<?x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128xbf16>, %dy: tensor<?x128xbf16>) -> tensor<?x128xf32> {
   %s = tile.dot %q, %k contract [1, 1] : tensor<?x128xbf16>, tensor<?x128xbf16> -> tensor<?x?xf32>
@@ -20,7 +20,7 @@ func.func @wide(%q: tensor<?x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128
 // factors of another step beside 64 queries: each step ends before the next one
 // begins.
 // CHECK-LABEL: tile.kernel @both_kernel(
-// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 128, depth = 64, threads = 384, vector = 2, stages = 3, roles = 2, cluster = 1, steps = 1>
+// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 128, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 1, steps = 1>
 func.func @both(%q: tensor<?x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128xbf16>, %dy: tensor<?x128xbf16>) -> (tensor<?x128xf32>, tensor<?x128xf32>) {
   %s = tile.dot %q, %k contract [1, 1] : tensor<?x128xbf16>, tensor<?x128xbf16> -> tensor<?x?xf32>
   %p = math.exp %s : tensor<?x?xf32>
@@ -35,7 +35,7 @@ func.func @both(%q: tensor<?x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128
 
 // A schedule may have each step end before the next one begins.
 // CHECK-LABEL: tile.kernel @ended_kernel(
-// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 3, roles = 2, cluster = 1, steps = 1>
+// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 1, steps = 1>
 func.func @ended(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64xbf16>, %dy: tensor<?x64xbf16>) -> tensor<?x64xf32> attributes {tile.schedule = #tile.matmul<steps = 1>} {
   %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
   %p = math.exp %s : tensor<?x?xf32>
@@ -50,7 +50,7 @@ func.func @ended(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64xb
 // The rows of two inner products would take half of the shared memory here, and
 // leave none for the three stages of a step: there is one warpgroup.
 // CHECK-LABEL: tile.kernel @widest_kernel(
-// CHECK-SAME:    schedule = #tile.matmul<rows = 64, columns = 256, depth = 32, threads = 256, vector = 2, stages = 3, roles = 2, cluster = 1>
+// CHECK-SAME:    schedule = #tile.matmul<rows = 64, columns = 256, depth = 32, threads = 256, vector = 2, stages = 4, roles = 2, cluster = 1>
 func.func @widest(%q: tensor<?x256xbf16>, %k: tensor<?x256xbf16>, %v: tensor<?x256xbf16>, %dy: tensor<?x256xbf16>) -> tensor<?x256xf32> {
   %s = tile.dot %q, %k contract [1, 1] : tensor<?x256xbf16>, tensor<?x256xbf16> -> tensor<?x?xf32>
   %p = math.exp %s : tensor<?x?xf32>

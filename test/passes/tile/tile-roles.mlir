@@ -114,10 +114,10 @@ func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512
 // their rounding. Those of the last step stand behind the loop. A warpgroup has
 // waited for what both kinds of products read when its turn comes.
 // CHECK-LABEL: tile.program @attention_kernel(
-// CHECK-SAME:      schedule = #tile.matmul<rows = 192, columns = 64, depth = 128, threads = 512, vector = 2, stages = 2, roles = 2, cluster = 1>
+// CHECK-SAME:      schedule = #tile.matmul<rows = 192, columns = 64, depth = 128, threads = 512, vector = 2, stages = 3, roles = 2, cluster = 1>
 // CHECK:         %[[Q:.*]] = tile.buffer {offset = 0 : i64} : memref<2x192x64xbf16
-// CHECK:         %[[K:.*]] = tile.buffer {offset = 49152 : i64} : memref<2x128x64xbf16
-// CHECK:         %[[V:.*]] = tile.buffer {offset = 81920 : i64} : memref<2x128x64xbf16
+// CHECK:         %[[K:.*]] = tile.buffer {offset = 49152 : i64} : memref<3x128x64xbf16
+// CHECK:         %[[V:.*]] = tile.buffer {offset = 98304 : i64} : memref<3x128x64xbf16
 // CHECK:         tile.roles warps [4, 12] threads [1, 384] registers [32, 160]
 // CHECK:           tile.copy_box {{.*}} to %[[Q]]
 // CHECK:           scf.for
@@ -172,11 +172,11 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // of queries come through shared memory as well.
 // CHECK-LABEL: tile.program @gradients_kernel(
 // CHECK-SAME:      programs = {b0 = 1 : i64, m = 128 : i64, n = 64 : i64}
-// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 3, roles = 2, cluster = 1>
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 1>
 // CHECK-DAG:     %[[K:.*]] = tile.buffer {offset = 0 : i64} : memref<2x128x64xbf16
 // CHECK-DAG:     %[[V:.*]] = tile.buffer {offset = 32768 : i64} : memref<2x128x64xbf16
-// CHECK-DAG:     %[[Q:.*]] = tile.buffer {offset = 65536 : i64} : memref<3x64x64xbf16
-// CHECK-DAG:     %[[DY:.*]] = tile.buffer {offset = 90112 : i64} : memref<3x64x64xbf16
+// CHECK-DAG:     %[[Q:.*]] = tile.buffer {offset = 65536 : i64} : memref<4x64x64xbf16
+// CHECK-DAG:     %[[DY:.*]] = tile.buffer {offset = 98304 : i64} : memref<4x64x64xbf16
 // CHECK-NOT:     tile.buffer
 // CHECK:         tile.roles warps [4, 8]
 // CHECK:           tile.copy_box {{.*}} to %[[K]]
@@ -188,7 +188,7 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // CHECK:         }, {
 // CHECK:           %[[ROWS:.*]]:2 = tile.await {{.*}} of %[[K]], %[[V]]
 // CHECK:           scf.for {{.*}} -> (tensor<128x64xf32, {{.*}}>, tensor<128x64xf32, {{.*}}>, tensor<128x64xbf16, {{.*}}>, tensor<128x64xbf16, {{.*}}>, index)
-// CHECK:             %[[LAST:.*]]:2 = tile.await {{.*}} of %[[Q]], %[[DY]]
+// CHECK:             %[[LAST:.*]]:2 = tile.get_tiles %[[Q]], %[[DY]]
 // CHECK:             %[[STEP:.*]]:2 = tile.await {{.*}} of %[[Q]], %[[DY]]
 // CHECK:             tile.take_numbers {{.*}} -> tensor<1x64xf32
 // CHECK:             tile.take_turn
@@ -228,7 +228,7 @@ func.func @gradients(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // CHECK:             tile.copy_box {{.*}} memref<2x128x64xbf16
 // CHECK:             scf.for
 // CHECK:               scf.for
-// CHECK:                 tile.copy_box {{.*}} memref<3x{{.*}}x64xbf16
+// CHECK:                 tile.copy_box {{.*}} memref<4x{{.*}}x64xbf16
 // CHECK:         }, {
 // CHECK:           scf.for
 // CHECK:             tile.await {{.*}} of
@@ -246,16 +246,24 @@ func.func @shared(%q: tensor<?x?x64xbf16>, %k: tensor<1x?x64xbf16>) -> tensor<1x
 
 // -----
 
-// Of keys that see all later queries, the first ones have the most steps. So a
-// program has the two tiles of a pair one after the other, as far from both ends
-// of the keys, the first one ahead. Of two matrices, the tiles in the middle may
-// be a pair.
+// Of keys that see all later queries, the first ones have the most steps. Where
+// the cache holds all queries and gradients that are streamed, programs take the
+// first tiles of all matrices ahead, and every other turn in reverse. Elsewhere
+// a program has the two tiles of a pair one after the other, as far from both
+// ends of the keys, the first one ahead. Of two matrices, the tiles in the middle
+// may be a pair.
 // CHECK-LABEL: tile.program @first_keys_kernel(
 // CHECK:         tile.roles
-// CHECK:           scf.for %[[PLACE:.*]] = %
-// CHECK:             %[[LAST:.*]] = arith.subi %{{.*}}, %c1{{[_0-9]*}} : index
-// CHECK-NEXT:        %[[FROM_OTHER:.*]] = arith.subi %[[LAST]], %[[FROM_END:.*]] : index
-// CHECK:             arith.select %{{.*}}, %[[FROM_END]], %[[FROM_OTHER]]
+// CHECK:           scf.for %[[PLACE:[a-z0-9]+]] = %
+// CHECK:             %[[FITS:.*]] = arith.cmpi ule, %{{.*}}, %c33554432
+// CHECK:             scf.if %[[FITS]]
+// CHECK:               %[[IN_TURN:.*]] = arith.remui %[[PLACE]], %{{.*}}
+// CHECK:               %{{.*}} = arith.subi %{{.*}}, %[[IN_TURN]]
+// CHECK:               arith.select %{{.*}}, %{{.*}}, %[[IN_TURN]]
+// CHECK:             } else {
+// CHECK:               %[[LAST:.*]] = arith.subi %{{.*}}, %c1{{[_0-9]*}} : index
+// CHECK-NEXT:          %[[FROM_OTHER:.*]] = arith.subi %[[LAST]], %[[FROM_END:.*]] : index
+// CHECK:               arith.select %{{.*}}, %[[FROM_END]], %[[FROM_OTHER]]
 func.func @first_keys(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %dy: tensor<?x?x64xbf16>, %lse: tensor<?x?x1xf32>) -> tensor<?x?x64xf32> {
   %s = tile.dot %q, %k contract [1, 1] : tensor<?x?x64xbf16>, tensor<?x?x64xbf16> -> tensor<?x?x?xf32>
   %key = tile.iota like %s : tensor<?x?x?xi32>, tensor<?x?x?xf32>

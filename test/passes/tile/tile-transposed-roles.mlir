@@ -1,28 +1,35 @@
 // RUN: tile-opt %s --fuse --schedule=target=sm_90a --tile=target=sm_90a --canonicalize --cse -split-input-file | FileCheck %s
 
 // The gradients of keys and values where warps have roles. A warp copies the
-// numbers of the queries of a step, which have stages and barriers of their own,
-// and the other role reads them where it needs them. Factors are rounded before
-// what lies beyond the last query is masked.
+// numbers of the queries of a step, whose barriers stand for them as for boxes,
+// and the other role reads them where it needs them. It waits for a step once:
+// the products of the step before read what inner ones have waited for. Factors
+// are rounded before what lies beyond the last query is masked.
 // CHECK-LABEL: tile.program @gradients_kernel(
-// CHECK:         %[[NUMBERS:.*]] = tile.make_numbers : memref<3x64xf32
-// CHECK-NEXT:    %[[FULL:.*]] = tile.make_barriers arrivals 1 : <3>
-// CHECK-NEXT:    %[[EMPTY:.*]] = tile.make_barriers arrivals 8 : <3>
+// CHECK:         %[[NUMBERS:.*]] = tile.make_numbers : memref<4x64xf32
+// CHECK:         tile.buffer {{.*}} memref<2x128x64xbf16
+// CHECK:         %[[Q:.*]] = tile.buffer {{.*}} : memref<4x64x64xbf16
+// CHECK:         %[[FULL:.*]] = tile.make_barriers arrivals 2 : <4>
+// CHECK-NEXT:    %[[EMPTY:.*]] = tile.make_barriers arrivals 8 : <4>
 // CHECK:         tile.roles warps [4, 8] threads [32, 256]
-// CHECK:           tile.copy_box
 // CHECK:           tile.await %[[EMPTY]]
-// CHECK-NEXT:      tile.copy_numbers %{{.*}} to %[[NUMBERS]]
+// CHECK-NEXT:      tile.expect 16384 bytes at %[[FULL]]
+// CHECK:           tile.copy_numbers %{{.*}} to %[[NUMBERS]]
 // CHECK-NEXT:      tile.arrive at %[[FULL]][%{{.*}}] warps
 // CHECK:         }, {
 // Ahead of the loop, the first step has begun.
+// CHECK:           tile.await %[[FULL]]
 // CHECK:           tile.take_numbers %[[NUMBERS]]
-// CHECK:           tile.arrive at %[[EMPTY]][%{{.*}}] warps
 // CHECK:           scf.for
+// CHECK-NOT:         tile.await
+// CHECK:             %[[LAST_Q:.*]]:2 = tile.get_tiles %[[Q]], %{{.*}}[%{{.*}}]
 // CHECK:             tile.await %[[FULL]]
+// CHECK-NOT:         tile.await
 // CHECK:             tile.take_numbers %[[NUMBERS]]
 // CHECK:             tile.take_turn
 // CHECK:             %[[S:.*]] = tile.dot {{.*}} -> !tile.pending<tensor<128x64xf32
 // CHECK:             %[[DP:.*]] = tile.dot {{.*}} -> !tile.pending<tensor<128x64xf32
+// CHECK:             tile.dot %{{.*}}, %[[LAST_Q]]#0, %{{.*}} contract [1, 0]
 // CHECK:             tile.pass_turn
 // CHECK:             tile.wait_dots 3 of %[[S]]
 // CHECK:             %[[P:.*]] = arith.truncf
@@ -72,7 +79,8 @@ func.func @ended(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>) -> tensor<?x64xf3
 // their rows: so both products read one copy of the keys, which is free behind
 // the second one.
 // CHECK-LABEL: tile.program @queries_kernel(
-// CHECK-COUNT-2: tile.buffer {{.*}} : memref<2x128x64xbf16
+// CHECK:         tile.buffer {{.*}} : memref<2x128x64xbf16
+// CHECK:         tile.buffer {{.*}} : memref<3x128x64xbf16
 // CHECK-NOT:     tile.buffer
 // CHECK:         }, {
 // CHECK:           scf.for
