@@ -16,8 +16,8 @@ PATIENCE = 30
 def seconds():
     """The processor time that a function may take: a gradient of attention's backward is
     a dozen kernels with products. A GPU's driver compiles the PTX in the same process,
-    which takes as long again."""
-    return 20 if runner.target() == "host" else 30
+    which takes as long again. Processes that share a core take up to twice theirs."""
+    return 40 if runner.target() == "host" else 60
 
 
 def run(command, source, seconds):

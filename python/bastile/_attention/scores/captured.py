@@ -20,7 +20,6 @@ class Captured:
         self.tensors: list[torch.Tensor] = []
         #: What the key names by its identity, which has to live as long as the key.
         self.named: list[Any] = []
-        self._numbers = {}
         self._running = {}
         self._asked = set()
 
@@ -57,14 +56,19 @@ class Captured:
         return self._key_of_object(value, names)
 
     def number_of(self, tensor) -> int:
-        number = self._numbers.setdefault(id(tensor), len(self.tensors))
-        if number == len(self.tensors):
+        number = self.find(tensor)
+        if number is None:
+            number = len(self.tensors)
             self.tensors.append(tensor)
         return number
 
     def find(self, tensor) -> int | None:
         """The number of ``tensor``; None if no function captures it."""
-        return self._numbers.get(id(tensor))
+        # Dynamo of PyTorch 2.11 has no id of a tensor.
+        for number, known in enumerate(self.tensors):
+            if known is tensor:
+                return number
+        return None
 
     def _key_of_function(self, function, names):
         if function in self._running:
