@@ -98,5 +98,6 @@ void bastile::findUnevenPlace(ProgramFrame &frame, Value place, bool lastFirst,
     frame.findPlaceOfPairs(turns.getTileOfPair(), lastFirst);
     scf::YieldOp::create(builder, frame.getPlace());
   }
-  frame.setPlace(SmallVector<Value>(branch.getResults()));
+  const SmallVector<Value> found(branch.getResults());
+  (void)frame.setPlace(found);
 }
