@@ -207,14 +207,6 @@ def Tile_GetTilesOp : Tile_Op<"get_tiles", [Pure]> {
     Of each buffer, the result is the tile in slot `index`, as `tile.await` has
     it. The role has awaited the slot before, and has not arrived to have it
     filled again: what is known to be there needs no second wait.
-
-    Example:
-
-    ```mlir
-    %a = tile.get_tiles %buffer[%slot]
-        : memref<4x128x64xbf16, #tile.shared<swizzle = 128>>
-        -> memref<128x64xbf16, #tile.shared<swizzle = 128>>
-    ```
   }];
   let arguments = (ins Variadic<AnyMemRef>:$buffers, Index:$index);
   let results = (outs Variadic<AnyMemRef>:$tiles);
