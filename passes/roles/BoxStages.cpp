@@ -23,10 +23,16 @@ BoxStages::BoxStages(ProgramFrame &frame, ArrayRef<unsigned> factors,
   for (unsigned operand : factors)
     addFactor(operand, rank, offset);
   // A stage is full once the thread that copies has arrived and all bytes have
-  // come, and empty once the warpgroups of all blocks have read it.
+  // come, and empty once the warpgroups of all blocks have read it. The warp
+  // that copies numbers arrives as well, and warps read them one by one.
   full = ring.makeBarriers(this->numbers ? 2 : 1);
   empty = ring.makeBarriers(this->numbers ? frame.schedule.getDotWarps()
                                           : getReaders(frame.schedule));
+}
+
+SmallVector<unsigned> BoxStages::getOperands() const {
+  return llvm::map_to_vector(
+      factors, [](const Factor &factor) { return factor.operand; });
 }
 
 void BoxStages::addFactor(unsigned operand, Value rank, int64_t offset) {

@@ -33,6 +33,8 @@ public:
             const NumberStages *numbers = nullptr);
   /// The bytes of all slots.
   int64_t getBytes() const { return ring.getSlots() * stageBytes; }
+  /// The operands whose boxes go through the stages.
+  llvm::SmallVector<unsigned> getOperands() const;
   /// The bytes of the boxes of one copy.
   int64_t getStepBytes() const { return stageBytes; }
   /// The warpgroups of the cluster, all of which read what a block copies.

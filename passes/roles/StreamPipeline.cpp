@@ -171,12 +171,11 @@ StreamPipeline::Longest StreamPipeline::findLongest() const {
 Value StreamPipeline::fitsCache() {
   constexpr int64_t cacheBytes = 32 << 20;
   int64_t stepBytes = inner.getStepBytes();
-  SmallVector<unsigned> streamed = getFactors(frame, innerDots,
-                                              /*ofRows=*/false);
-  if (outer)
+  SmallVector<unsigned> streamed = inner.getOperands();
+  if (outer) {
     stepBytes += outer->getStepBytes();
-  for (tile::DotOp dot : frame.space.getDots())
-    streamed.push_back(frame.operands.findFactor(dot, 1));
+    llvm::append_range(streamed, outer->getOperands());
+  }
   Value steps =
       arith::CeilDivUIOp::create(builder, frame.emitter.getSize("k"),
                                  frame.constant(frame.extents.streamed));
@@ -315,8 +314,7 @@ SmallVector<Value> StreamPipeline::computeStep(StreamSums &streamSums,
         ++running;
         return product.before;
       });
-  if (releasesEarly())
-    inner.release(number);
+  releaseNumbers();
   waitForProducts(products, after);
   releaseProducts(number);
   return after;
@@ -403,8 +401,7 @@ SmallVector<Value> StreamPipeline::computeFactors(StreamSums &streamSums,
             product, frame.emitter.roundLeft(product.dot, left)));
         return sum;
       });
-  if (releasesEarly())
-    inner.release(number);
+  releaseNumbers();
   llvm::append_range(after, factors);
   return after;
 }
@@ -465,6 +462,13 @@ Value StreamPipeline::emitInner(tile::DotOp dot) {
   if (--innerLeft == 0 && !sharesInner() && numbers.isEmpty())
     inner.release(number);
   return tile;
+}
+
+/// Says that the warpgroup has read the numbers of the step. With them, it has
+/// read all that their stages have, but for what products of both kinds read.
+void StreamPipeline::releaseNumbers() {
+  if (!numbers.isEmpty() && !sharesInner())
+    inner.release(number);
 }
 
 /// Begins the product `dot` of `left`, which is added to `sum`.

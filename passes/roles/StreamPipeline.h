@@ -77,8 +77,7 @@ private:
   void beginInner(tile::DotOp dot);
   void loadNumbersOfRows();
   mlir::Value emitInner(tile::DotOp dot);
-  /// Whether the stages of a step are free once its left factors are there.
-  bool releasesEarly() const { return !sharesInner() && !numbers.isEmpty(); }
+  void releaseNumbers();
   void awaitStep(mlir::Value newNumber);
   void beginStep();
   mlir::Value beginProduct(tile::DotOp dot, mlir::Value left, mlir::Value sum);
@@ -122,16 +121,16 @@ private:
   llvm::SmallDenseMap<unsigned, unsigned> shared;
   /// The tiles of right factors that products which begin now read.
   llvm::SmallDenseMap<mlir::Operation *, mlir::Value> rights;
+  /// The numbers of streamed rows, which the stages of inner products have.
+  const NumberStages numbers;
   /// What is copied once for a tile; what inner products need of a step, and
   /// what only the others do.
-  /// The stages of inner products have the numbers of streamed rows, too.
-  const NumberStages numbers;
   BoxStages whole, inner;
   std::optional<BoxStages> outer;
-  /// The one of them that is read first, if there is one. It is taken ahead of
-  /// the products: while these run, they read shared memory as fast as it can
-  /// be read, and threads wait long for what they take. Others would occupy
-  /// registers for longer.
+  /// The number of a streamed row that is read first, if there is one. It is
+  /// taken ahead of the products: while these run, they read shared memory as
+  /// fast as it can be read, and threads wait long for what they take. Others
+  /// would occupy registers for longer.
   mlir::BlockArgument firstNumber;
   /// The step that is computed, its inner products, in the order in which they
   /// have begun, and how many of them are not there yet.

@@ -358,9 +358,9 @@ static MatmulFields addStage(MatmulFields fields, const MatmulShape &shape,
   return fitsSharedMemory(more, shape, target) ? more : fields;
 }
 
-/// The same where left factors are computed, if there is room. A step's
-/// streamed values take registers beside the sums; where both are few, three
-/// warpgroups have enough.
+/// The fields of products whose left factors are computed, if there is room. A
+/// step's streamed values take registers beside the sums; where both are few,
+/// three warpgroups have enough.
 static std::optional<MatmulFields> chooseForStream(const MatmulShape &shape,
                                                    const Target &target) {
   constexpr int64_t unit = 16, narrow = 64, few = 16;
