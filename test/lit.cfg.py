@@ -1,10 +1,11 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 
 import ctypes
+import math
 import os
 import shutil
-
-import lit.formats
+import sys
+import time
 
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 build = lit_config.params.get(
@@ -18,9 +19,16 @@ if not os.path.exists(os.path.join(build, "bin", "tile-opt")):
     lit_config.fatal(f"no tile-opt in {build}/bin: run `make` first")
 
 config.name = "Bastile"
-config.test_format = lit.formats.ShTest(execute_external=False)
+# CI runs as many of the long tests as it has time for. lit pickles the format for its
+# workers, so it is a module's class.
+sys.path.insert(0, os.path.join(root, "test"))
+from deadline import ShTestUntil  # noqa: E402
+
+seconds = float(os.environ.get("BASTILE_TEST_SECONDS", math.inf))
+config.test_format = ShTestUntil(time.time() + seconds)
 config.suffixes = [".mlir", ".test", ".py"]
-config.excludes = ["CMakeLists.txt", "Inputs", "corpus", "conftest.py", "lit.cfg.py"]
+config.excludes = ["CMakeLists.txt", "Inputs", "corpus"]
+config.excludes += ["conftest.py", "deadline.py", "lit.cfg.py"]
 # It builds the compiler once more, for ten minutes: a step of .ci/steps.
 config.excludes.append("test_wheel.py")
 # Numbers that take minutes, of ops that other tests have as well: likewise.
@@ -47,6 +55,7 @@ config.substitutions += [
     ("%root", root),
     ("%build", build),
     ("%llvm", llvm),
+    ("%lit", os.path.abspath(sys.argv[0])),
     ("%python", python),
     ("%pytest", f"{python} -m pytest -q -p no:cacheprovider"),
     # The package is tested in the environment that it was built for.
