@@ -198,10 +198,16 @@ llvm::DenseSet<Operation *> findCompared(tile::ProgramOp program) {
         if (found.insert(definition).second)
           reached.push_back(definition);
   };
+  // A bound is a constant.
+  auto comparesNumbers = [](Operation *op) {
+    return isa<arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+               arith::MinNumFOp, LLVM::MaxNumOp, LLVM::MinNumOp>(op) &&
+           llvm::none_of(op->getOperands(), [](Value operand) {
+             return getConstant(operand).has_value();
+           });
+  };
   program.walk([&](Operation *op) {
-    if (asksForEqual(op) ||
-        isa<arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
-            arith::MinNumFOp, LLVM::MaxNumOp, LLVM::MinNumOp>(op))
+    if (asksForEqual(op) || comparesNumbers(op))
       enter(op);
     auto reduction = dyn_cast<vector::ReductionOp>(op);
     if (reduction && reduction.getKind() != vector::CombiningKind::ADD)

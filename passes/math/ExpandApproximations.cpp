@@ -62,8 +62,8 @@ Value createPower(Formula &f, Value x, double scale, bool flushed) {
 /// the last place of float32.
 ///
 /// The rounding of x log2 e alone costs up to |x| half-units. Where that can be
-/// seen it is made up for: with t the rounded and e the lost part of the
-/// product, exp(x) = 2^t + 2^t e ln 2 up to 2^t e^2.
+/// seen it is made up for: with t the rounded product and e = x - t ln 2 what
+/// it lost, exp(x) = 2^t exp(e), which is 2^t + 2^t e up to 2^t e^2.
 struct ExpandExp : public OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -71,7 +71,6 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
                                 PatternRewriter &rewriter) const override {
     if (!isFloat32(op.getType()))
       return failure();
-    constexpr float log2eHigh = static_cast<float>(kLog2E);
     Location loc = op.getLoc();
     Formula f(rewriter, loc, op.getType());
     Value x = op.getOperand();
@@ -82,22 +81,22 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
       rewriter.replaceOp(op, createPower(f, x, kLog2E, isFlushed(op)));
       return success();
     }
-    // Beyond these bounds the result is 0 or infinity, and the lost part of an
-    // infinite product would be NaN. The upper bound is the first number whose
-    // result is infinity: its own lost part is positive, as a number added to
-    // infinity must be.
+    // Beyond these bounds the result is 0 or infinity, and what an infinite
+    // product lost would be NaN. The upper bound is the first number whose
+    // result is infinity: what its product lost is positive, as a number added
+    // to infinity must be.
     x = arith::MaximumFOp::create(rewriter, loc, x, f.number(-105.0));
-    x = arith::MinimumFOp::create(rewriter, loc, x, f.number(0x1.62e43p+6));
-    Value power = f.mul(x, f.number(log2eHigh));
-    Value lost = f.fma(x, f.number(log2eHigh), f.neg(power));
-    lost = f.fma(x, f.number(kLog2E - log2eHigh), lost);
-    Value result =
-        createIntrinsic(f,
-                        isFlushed(op) ? "llvm.nvvm.ex2.approx.ftz.f32"
-                                      : "llvm.nvvm.ex2.approx.f32",
-                        power);
-    Value correction = f.mul(lost, f.number(kLn2));
-    rewriter.replaceOp(op, f.fma(result, correction, result));
+    if (!isFinite(op.getFastmath()))
+      x = arith::MinimumFOp::create(rewriter, loc, x, f.number(0x1.62e43p+6));
+    constexpr float ln2High = static_cast<float>(kLn2);
+    Value product = f.mul(x, f.number(kLog2E));
+    Value lost = f.fma(product, f.number(-ln2High), x);
+    lost = f.fma(product, f.number(ln2High - kLn2), lost);
+    Value power = createIntrinsic(f,
+                                  isFlushed(op) ? "llvm.nvvm.ex2.approx.ftz.f32"
+                                                : "llvm.nvvm.ex2.approx.f32",
+                                  product);
+    rewriter.replaceOp(op, f.fma(power, lost, power));
     return success();
   }
 };

@@ -163,8 +163,9 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
       populateRemainderPatterns(patterns);
       for (auto program : getOperation().getOps<tile::ProgramOp>()) {
         markApproximate(program);
+        hideSigmoids(program);
         divideByNoRoots(program);
-        markFlushed(program);
+        markEndsOfRange(program);
         collectFactors(program);
       }
     }

@@ -32,6 +32,18 @@ inline bool isFloat32(mlir::Type type) {
   return mlir::getElementTypeOrSelf(type).isF32();
 }
 
+/// The flag of an exponential that is finite, and of a quotient of two numbers
+/// that are, which is finite itself.
+inline constexpr mlir::arith::FastMathFlags kFinite =
+    mlir::arith::FastMathFlags::ninf;
+
+inline bool isFinite(mlir::arith::FastMathFlags flags) {
+  return bitEnumContainsAll(flags, kFinite);
+}
+
+/// Adds `flags` to those of `op`.
+void addFlags(mlir::Operation *op, mlir::arith::FastMathFlags flags);
+
 /// The number that all elements of `value` are, also where it is yet to be
 /// repeated.
 std::optional<double> getConstant(mlir::Value value);
@@ -40,13 +52,17 @@ std::optional<double> getConstant(mlir::Value value);
 /// every result that depends on them is rounded to 16 bits or fewer.
 void markApproximate(tile::ProgramOp program);
 
+/// Makes approximate sigmoids, and derivatives of such, functions of exp(-x).
+void hideSigmoids(tile::ProgramOp program);
+
 /// Makes approximate quotients by roots products with reciprocals of the roots.
 void divideByNoRoots(tile::ProgramOp program);
 
 /// Marks the functions and divisions of `program` for which numbers below
 /// 2^-126 are known not to matter, and scales the operands of approximate
-/// divisions so that they do not.
-void markFlushed(tile::ProgramOp program);
+/// divisions so that they do not; those whose numbers are known to be finite,
+/// as well.
+void markEndsOfRange(tile::ProgramOp program);
 
 /// Multiplies values of `program` by constants as seldom as possible, also by
 /// those that scale divisions.

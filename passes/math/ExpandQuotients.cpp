@@ -52,6 +52,20 @@ Value createReciprocal(Formula &f, Value y) {
   return f.fma(result, step, result);
 }
 
+/// The same of y from 1 to 2^100.
+Value createFiniteReciprocal(Formula &f, Value y) {
+  Value r = createIntrinsic(f, "llvm.nvvm.rcp.approx.ftz.f", y);
+  return f.fma(r, f.fma(f.neg(r), y, f.number(1.0)), r);
+}
+
+/// x / y of y from 1 to 2^100 and x up to as large: nothing is infinite.
+Value createFiniteQuotient(Formula &f, Value x, Value y) {
+  Value r = createIntrinsic(f, "llvm.nvvm.rcp.approx.ftz.f", y);
+  Value product = f.mul(x, r);
+  Value excess = f.fma(product, y, f.neg(x));
+  return f.fma(f.neg(excess), r, product);
+}
+
 /// x / y: the product with a reciprocal, corrected by what it lost. Where that
 /// is no number, the product is infinite, 0 or NaN, as the quotient is. The
 /// signs are such that a quotient of 0 keeps its own.
@@ -111,9 +125,11 @@ struct ExpandWideDivision : public OpRewritePattern<arith::DivFOp> {
     }
     if (!isFlushed(op))
       return failure();
-    rewriter.replaceOp(op, matchPattern(x, m_OneFloat())
-                               ? createReciprocal(f, y)
-                               : createQuotient(f, x, y));
+    const bool isFinite = bastile::isFinite(op.getFastmath());
+    const bool isReciprocal = matchPattern(x, m_OneFloat());
+    auto *createOfOne = isFinite ? createFiniteReciprocal : createReciprocal;
+    auto *create = isFinite ? createFiniteQuotient : createQuotient;
+    rewriter.replaceOp(op, isReciprocal ? createOfOne(f, y) : create(f, x, y));
     return success();
   }
 };

@@ -143,9 +143,23 @@ bool canFlush(Operation *op, NumberRanges &ranges) {
          isNormal(ranges.find(op->getOperand(0)));
 }
 
+/// Whether `op` is finite, as are the operands of a quotient. Infinite numbers,
+/// and those next to them, take instructions of their own.
+bool staysFinite(Operation *op, NumberRanges &ranges) {
+  constexpr double mostPower = 88, most = 0x1p100;
+  if (isa<math::ExpOp>(op))
+    return ranges.find(op->getOperand(0)).most <= mostPower;
+  if (!isa<arith::DivFOp>(op))
+    return false;
+  NumberRange dividend = ranges.find(op->getOperand(0));
+  NumberRange divisor = ranges.find(op->getOperand(1));
+  return dividend.least >= -most && dividend.most <= most &&
+         divisor.least >= 1 && divisor.most <= most;
+}
+
 } // namespace
 
-void bastile::markFlushed(tile::ProgramOp program) {
+void bastile::markEndsOfRange(tile::ProgramOp program) {
   NumberRanges ranges;
   SmallVector<Operation *> functions;
   program.walk([&](Operation *op) {
@@ -153,7 +167,10 @@ void bastile::markFlushed(tile::ProgramOp program) {
         isFloat32(op->getResult(0).getType()))
       functions.push_back(op);
   });
-  for (Operation *op : functions)
-    if (canFlush(op, ranges))
+  for (Operation *op : functions) {
+    if (staysFinite(op, ranges))
+      addFlags(op, kFinite);
+    if (!isFlushed(op) && canFlush(op, ranges))
       setFlushed(op);
+  }
 }

@@ -101,11 +101,7 @@ public:
     for (Operation *op : functions) {
       if (wide.contains(op->getResult(0)))
         continue;
-      auto function = cast<arith::ArithFastMathInterface>(op);
-      arith::FastMathFlags flags =
-          function.getFastMathFlagsAttr().getValue() | kApproximate;
-      op->setAttr(function.getFastMathAttrName(),
-                  arith::FastMathFlagsAttr::get(op->getContext(), flags));
+      addFlags(op, kApproximate);
     }
   }
 
@@ -240,6 +236,13 @@ private:
 };
 
 } // namespace
+
+void bastile::addFlags(Operation *op, arith::FastMathFlags flags) {
+  auto function = cast<arith::ArithFastMathInterface>(op);
+  flags = flags | function.getFastMathFlagsAttr().getValue();
+  op->setAttr(function.getFastMathAttrName(),
+              arith::FastMathFlagsAttr::get(op->getContext(), flags));
+}
 
 void bastile::markApproximate(tile::ProgramOp program) {
   WideValues(program).markTheOthers();

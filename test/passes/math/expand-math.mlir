@@ -46,15 +46,15 @@ tile.program @not_marked(%saved: !llvm.ptr<1>, %x: f32)
   tile.return
 }
 
-// The sigmoid takes the operand's size for nothing. Reciprocals of numbers that a
-// range keeps away from 0, as here 1 to 2, need no care.
-// CHECK-LABEL: tile.program @sigmoid(
+// A power takes the operand's size for nothing. Reciprocals of numbers that a range
+// keeps away from 0, as here 1 to 2, need no care.
+// CHECK-LABEL: tile.program @power_of_size(
 // CHECK:         %[[SIZE:.*]] = math.absf
 // CHECK:         arith.negf %[[SIZE]]
 // CHECK:         %[[ROOT:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
 // CHECK:         arith.mulf %[[ROOT]], %[[ROOT]]
 // CHECK:         llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
-tile.program @sigmoid(%p: !llvm.ptr<1>, %x: f32)
+tile.program @power_of_size(%p: !llvm.ptr<1>, %x: f32)
     attributes {leading = 0 : i64, schedule = #schedule} {
   %zero = arith.constant 0.0 : f32
   %one = arith.constant 1.0 : f32
@@ -62,9 +62,8 @@ tile.program @sigmoid(%p: !llvm.ptr<1>, %x: f32)
   %negated = arith.negf %x : f32
   %size = arith.select %positive, %negated, %x : f32
   %power = math.exp %size : f32
-  %numerator = arith.select %positive, %one, %power : f32
   %denominator = arith.addf %power, %one : f32
-  %0 = arith.divf %numerator, %denominator : f32
+  %0 = arith.divf %power, %denominator : f32
   %1 = arith.truncf %0 : f32 to bf16
   llvm.store %1, %p : bf16, !llvm.ptr<1>
   tile.return
@@ -206,24 +205,36 @@ tile.program @exp_gate(%p: !llvm.ptr<1>, %x: vector<2xf32>)
 // CHECK-LABEL: tile.program @exp_wide(
 // CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: vector<4xf32>)
 // CHECK-DAG:     %[[LOG2E:.*]] = arith.constant dense<1.44269502>
-// CHECK-DAG:     %[[REST:.*]] = arith.constant dense<1.92596303E-8>
-// CHECK-DAG:     %[[LN2:.*]] = arith.constant dense<0.693147182>
+// CHECK-DAG:     %[[LN2:.*]] = arith.constant dense<-0.693147182>
+// CHECK-DAG:     %[[REST:.*]] = arith.constant dense<1.90465421E-9>
 // CHECK-DAG:     %[[LOW:.*]] = arith.constant dense<-1.050000e+02>
 // CHECK-DAG:     %[[HIGH:.*]] = arith.constant dense<88.7228394>
 // CHECK:         %[[FLOORED:.*]] = arith.maximumf %[[X]], %[[LOW]]
 // CHECK-NEXT:    %[[CLAMPED:.*]] = arith.minimumf %[[FLOORED]], %[[HIGH]]
 // CHECK-NEXT:    %[[POWER:.*]] = arith.mulf %[[CLAMPED]], %[[LOG2E]]
-// CHECK-NEXT:    %[[NEGATED:.*]] = arith.negf %[[POWER]]
-// CHECK-NEXT:    %[[LOST:.*]] = math.fma %[[CLAMPED]], %[[LOG2E]], %[[NEGATED]]
-// CHECK-NEXT:    %[[ALL:.*]] = math.fma %[[CLAMPED]], %[[REST]], %[[LOST]]
+// CHECK-NEXT:    %[[LOST:.*]] = math.fma %[[POWER]], %[[LN2]], %[[CLAMPED]]
+// CHECK-NEXT:    %[[ALL:.*]] = math.fma %[[POWER]], %[[REST]], %[[LOST]]
 // CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.ex2.approx.f32"
 // CHECK:         %[[EXP:.*]] = vector.insert
-// CHECK-NEXT:    %[[CORRECTION:.*]] = arith.mulf %[[ALL]], %[[LN2]]
-// CHECK-NEXT:    math.fma %[[EXP]], %[[CORRECTION]], %[[EXP]]
+// CHECK-NEXT:    math.fma %[[EXP]], %[[ALL]], %[[EXP]]
 tile.program @exp_wide(%p: !llvm.ptr<1>, %x: vector<4xf32>)
     attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.exp %x : vector<4xf32>
   llvm.store %0, %p : vector<4xf32>, !llvm.ptr<1>
+  tile.return
+}
+
+// A power that is known not to be infinite has no upper bound.
+// CHECK-LABEL: tile.program @exp_finite(
+// CHECK:         arith.maximumf
+// CHECK-NOT:     arith.minimumf
+// CHECK:         tile.return
+tile.program @exp_finite(%p: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
+  %0 = arith.mulf %x, %x : f32
+  %1 = arith.negf %0 : f32
+  %2 = math.exp %1 : f32
+  llvm.store %2, %p : f32, !llvm.ptr<1>
   tile.return
 }
 

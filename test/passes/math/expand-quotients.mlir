@@ -46,6 +46,33 @@ tile.program @quotient(%p: !llvm.ptr<1>, %x: f32, %y: f32)
   tile.return
 }
 
+// Between numbers that are far from the ends of the range nothing is scaled, and
+// nothing is infinite.
+// CHECK-LABEL: tile.program @finite(
+// CHECK:         %[[DIVISOR:.*]] = arith.addf
+// CHECK-NEXT:    %[[R:.*]] = llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%[[DIVISOR]])
+// CHECK-NEXT:    %[[PRODUCT:.*]] = arith.mulf %{{.*}}, %[[R]]
+// CHECK-NEXT:    arith.negf
+// CHECK-NEXT:    %[[EXCESS:.*]] = math.fma %[[PRODUCT]], %[[DIVISOR]]
+// CHECK-NEXT:    %[[NEGATED:.*]] = arith.negf %[[EXCESS]]
+// CHECK-NEXT:    math.fma %[[NEGATED]], %[[R]], %[[PRODUCT]]
+// CHECK:         %[[R2:.*]] = llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%[[DIVISOR]])
+// CHECK-NEXT:    %[[NEGATED2:.*]] = arith.negf %[[R2]]
+// CHECK-NEXT:    %[[STEP:.*]] = math.fma %[[NEGATED2]], %[[DIVISOR]]
+// CHECK-NEXT:    math.fma %[[R2]], %[[STEP]], %[[R2]]
+tile.program @finite(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
+  %one = arith.constant 1.0 : f32
+  %cosine = math.cos %x : f32
+  %square = arith.mulf %cosine, %cosine : f32
+  %divisor = arith.addf %square, %one : f32
+  %0 = arith.divf %cosine, %divisor : f32
+  %1 = arith.divf %one, %divisor : f32
+  llvm.store %0, %p : f32, !llvm.ptr<1>
+  llvm.store %1, %q : f32, !llvm.ptr<1>
+  tile.return
+}
+
 // One division for all elements, of a divisor whose reciprocal is a normal number.
 // CHECK-LABEL: tile.program @one_divisor(
 // CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: vector<2xf32>, %[[Y:[^:]*]]: f32)
