@@ -131,7 +131,8 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     for (size_t index = 0; index < adaptor.getValue().size(); ++index) {
       int64_t repeat = index % columns;
       if (repeat == 0) {
-        rowAddress = address.getRowAddress(address.getRow(index / columns));
+        rowAddress =
+            address.getRowAddress(address.getStoredRow(index / columns));
         if (address.haveThreadAddress())
           threadAddress = address.getThreadAddress(rowAddress);
       }

@@ -225,8 +225,8 @@ SmallVector<MisalignedAccess::Piece> MisalignedAccess::getPieces(bool isLoad) {
   for (int64_t rowRepeat = 0,
                rowRepeats = layout.getRowRepeats(tile.getShape());
        rowRepeat < rowRepeats; ++rowRepeat) {
-    Value row =
-        isLoad ? address.getInnerRow(rowRepeat) : address.getRow(rowRepeat);
+    Value row = isLoad ? address.getInnerRow(rowRepeat)
+                       : address.getStoredRow(rowRepeat);
     Value rowAddress = address.getRowAddress(row);
     for (int64_t repeat = 0, repeats = layout.getColumnRepeats(tile.getShape());
          repeat < repeats; ++repeat)

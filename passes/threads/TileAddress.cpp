@@ -9,6 +9,7 @@
 #include "dialect/Rows.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -62,6 +63,10 @@ Value TileAddress::getInnerRow(int64_t repeat) {
   return arith::MinUIOp::create(builder, loc, getRow(repeat), lastRow);
 }
 
+Value TileAddress::getStoredRow(int64_t repeat) {
+  return isSplit() ? getInnerRow(repeat) : getRow(repeat);
+}
+
 Value TileAddress::getColumn(int64_t repeat) {
   if (tile.getDimSize(1) == 1)
     return column;
@@ -80,21 +85,54 @@ Value TileAddress::getRowAddress(Value elementRow) {
   return advance(address, getRowOffset(elementRow));
 }
 
-/// Splits a row's number into leading indices, the last of them fastest.
+/// Splits a row's number into `sizes.size()` indices, the last of them fastest.
+/// Where all leading dimensions but the last ones have a size of 1, as those
+/// have that the runtime has merged into others, it skips their divisions, each
+/// of which takes as long as several loads.
+SmallVector<Value> TileAddress::splitRow(Value elementRow, ValueRange sizes) {
+  if (sizes.size() == 1)
+    return {elementRow};
+  ValueRange outer = sizes.drop_back();
+  Value rows = outer.front();
+  for (Value size : outer.drop_front())
+    rows = arith::MulIOp::create(builder, loc, rows, size);
+  Value isOuter = compare(arith::CmpIPredicate::ne, rows, constant(1));
+  auto branch = scf::IfOp::create(
+      builder, loc, isOuter,
+      [&](OpBuilder &inside, Location) {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToEnd(inside.getInsertionBlock());
+        Value index =
+            arith::RemUIOp::create(builder, loc, elementRow, sizes.back());
+        Value rest =
+            arith::DivUIOp::create(builder, loc, elementRow, sizes.back());
+        SmallVector<Value> indices = splitRow(rest, outer);
+        indices.push_back(index);
+        scf::YieldOp::create(builder, loc, indices);
+      },
+      [&](OpBuilder &inside, Location) {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToEnd(inside.getInsertionBlock());
+        SmallVector<Value> indices(outer.size(), constant(0));
+        indices.push_back(elementRow);
+        scf::YieldOp::create(builder, loc, indices);
+      });
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
+
 Value TileAddress::getRowOffset(Value elementRow) {
   if (rowStride)
     return arith::MulIOp::create(builder, loc, elementRow,
                                  constant(*rowStride));
   ValueRange strides = parts.drop_front();
-  Value offset, remaining = elementRow;
-  for (int64_t dim = strides.size() - 1; dim >= 0; --dim) {
-    Value index = remaining;
-    if (dim > 0) {
-      Value size = program.getSizes(space)[dim];
-      index = arith::RemUIOp::create(builder, loc, remaining, size);
-      remaining = arith::DivUIOp::create(builder, loc, remaining, size);
-    }
-    Value term = arith::MulIOp::create(builder, loc, index, strides[dim]);
+  SmallVector<Value> indices =
+      isSplit() ? splitRow(elementRow,
+                           program.getSizes(space).take_front(strides.size()))
+                : SmallVector<Value>{elementRow};
+  Value offset;
+  for (auto [index, stride] :
+       llvm::reverse(llvm::zip_equal(indices, strides))) {
+    Value term = arith::MulIOp::create(builder, loc, index, stride);
     offset = offset ? add(offset, term) : term;
   }
   return offset;

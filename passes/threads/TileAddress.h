@@ -52,6 +52,9 @@ public:
   /// The row of the given repetition, or the operand's last row where that row
   /// lies beyond it.
   mlir::Value getInnerRow(int64_t repeat);
+  /// The row of the given repetition for a store, which does nothing beyond the
+  /// operand: one of these, so that the number is split as that of a load is.
+  mlir::Value getStoredRow(int64_t repeat);
   mlir::Value getColumn(int64_t repeat);
 
   /// The address of row `elementRow`, which lies inside of the operand.
@@ -96,6 +99,10 @@ private:
     return compare(mlir::arith::CmpIPredicate::eq, value, constant(0));
   }
   mlir::Value getRowCount();
+  /// Whether the numbers of rows are split into several indices.
+  bool isSplit() const { return !rowStride && parts.size() > 2; }
+  llvm::SmallVector<mlir::Value> splitRow(mlir::Value elementRow,
+                                          mlir::ValueRange sizes);
   mlir::Value getRowOffset(mlir::Value elementRow);
   mlir::Value getThreadCondition();
   mlir::Value getRowCondition(int64_t repeat);

@@ -98,16 +98,26 @@ tile.program @rows_beyond(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
 
 // -----
 
-// A row's number is split into leading indices, the last of them fastest.
+// A row's number is split into leading indices, the last of them fastest, once for
+// the load and the store. Nothing is divided where the runtime has merged the leading
+// dimensions into one.
 // CHECK-LABEL: tile.program @leading(
-// CHECK-SAME:      %{{[^:]*}}: index, %[[SIZE:[^:]*]]: index, %{{[^:]*}}: !llvm.ptr<1>, %[[OUTER:[^:]*]]: index, %[[INNER:[^:]*]]: index
+// CHECK-SAME:      %[[COUNT:[^:]*]]: index, %[[SIZE:[^:]*]]: index, %{{[^:]*}}: !llvm.ptr<1>, %[[OUTER:[^:]*]]: index, %[[INNER:[^:]*]]: index
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : index
 // CHECK-DAG:     %[[ROW:.*]] = tile.program_id
-// CHECK-DAG:     %[[J:.*]] = arith.remui %[[ROW]], %[[SIZE]]
-// CHECK-DAG:     %[[I:.*]] = arith.divui %[[ROW]], %[[SIZE]]
-// CHECK-DAG:     %[[JOFFSET:.*]] = arith.muli %[[J]], %[[INNER]]
-// CHECK-DAG:     %[[IOFFSET:.*]] = arith.muli %[[I]], %[[OUTER]]
+// CHECK:         %[[ISSPLIT:.*]] = arith.cmpi ne, %[[COUNT]], %[[ONE]]
+// CHECK-NEXT:    %[[INDEX:.*]]:2 = scf.if %[[ISSPLIT]]
+// CHECK-NEXT:      %[[J:.*]] = arith.remui %[[ROW]], %[[SIZE]]
+// CHECK-NEXT:      %[[I:.*]] = arith.divui %[[ROW]], %[[SIZE]]
+// CHECK-NEXT:      scf.yield %[[I]], %[[J]]
+// CHECK:           scf.yield %[[ZERO]], %[[ROW]]
+// CHECK-DAG:     %[[JOFFSET:.*]] = arith.muli %[[INDEX]]#1, %[[INNER]]
+// CHECK-DAG:     %[[IOFFSET:.*]] = arith.muli %[[INDEX]]#0, %[[OUTER]]
 // CHECK-DAG:     arith.addi %[[JOFFSET]], %[[IOFFSET]]
 // CHECK:         llvm.load
+// CHECK-NOT:     scf.if
+// CHECK:         llvm.store
 tile.program @leading(%i: index, %j: index, %x: memref<?x?x128xf32, strided<[?, ?, 1]>>,
                       %y: memref<?x?x128xf32, strided<[?, ?, 1]>>)
     attributes {leading = 2 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
