@@ -85,10 +85,13 @@ static void licenseContraction(llvm::CallInst *sum) {
 
 void bastile::contract(llvm::Module &module) {
   widenProducts(module);
+  // Those that allow reciprocals are exact differences
+  // (`passes/analysis/ExactDifferences.h`).
   auto isSum = [](const llvm::Instruction &instruction) {
     return (instruction.getOpcode() == llvm::Instruction::FAdd ||
             instruction.getOpcode() == llvm::Instruction::FSub) &&
-           instruction.getType()->getScalarSizeInBits() >= 32;
+           instruction.getType()->getScalarSizeInBits() >= 32 &&
+           !instruction.hasAllowReciprocal();
   };
   for (llvm::Instruction *sum : collect(module, isSum))
     if (llvm::Value *contraction = contractSum(sum)) {

@@ -14,7 +14,8 @@ class Module;
 namespace bastile {
 
 /// Contracts each sum or difference that takes a product to one multiply-add,
-/// which rounds once.
+/// which rounds once, except for those whose operands are to be rounded
+/// (`passes/analysis/ExactDifferences.h`).
 ///
 /// Whether a sum is contracted depends on its operands alone, so that a value
 /// that a loop, or another kernel, computes again has the same bits. LLVM's own

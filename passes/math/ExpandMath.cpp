@@ -17,6 +17,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/TargetLookup.h"
 #include "passes/ValueOrder.h"
+#include "passes/analysis/ExactDifferences.h"
 #include "passes/math/ExpandMath.h"
 
 namespace bastile {
@@ -126,6 +127,16 @@ LogicalResult verifyLengths(Operation *module) {
   return failure(result.wasInterrupted());
 }
 
+/// Tells code generation which differences are exact. LLVM keeps flags of an
+/// instruction, and no attributes: of a sum, this flag says nothing else.
+void flagExactDifferences(Operation *module) {
+  module->walk([](Operation *op) {
+    if (isExactDifference(op) &&
+        isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
+      addFlags(op, arith::FastMathFlags::arcp);
+  });
+}
+
 /// Leaves one op of each constant that is used, in front of the program. CSE,
 /// which follows, removes other ops that are no longer used.
 void mergeConstants(Operation *module) {
@@ -193,6 +204,7 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
       for (auto program : getOperation().getOps<tile::ProgramOp>())
         collectFactors(program);
     mergeConstants(getOperation());
+    flagExactDifferences(getOperation());
     if (onHost)
       return;
     auto result = getOperation().walk([&](Operation *op) {

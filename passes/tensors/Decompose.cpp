@@ -15,6 +15,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/ValueOrder.h"
+#include "passes/analysis/ExactDifferences.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_DECOMPOSE
@@ -117,7 +118,9 @@ struct DecomposePass : public bastile::impl::DecomposeBase<DecomposePass> {
     isInvalid = false;
     repeatFoldedNumbers(getOperation());
     if (failed(applyPatternsGreedily(getOperation(), patterns)) || isInvalid)
-      signalPassFailure();
+      return signalPassFailure();
+    // Derivatives and kernels have parts of a difference, and cannot tell.
+    markExactDifferences(getOperation());
   }
 
   FrozenRewritePatternSet patterns;

@@ -9,6 +9,7 @@
 #include "dialect/Expression.h"
 #include "dialect/Rows.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/analysis/ExactDifferences.h"
 #include "passes/analysis/PowersOf2.h"
 #include "passes/analysis/StreamedFactors.h"
 #include "llvm/Support/MathExtras.h"
@@ -431,7 +432,10 @@ void bastile::useLogarithms(ArrayRef<NormalizedPower> powers,
     Expr exponent(builder,
                   own.ofBoth ? difference.getLhs() : difference.getResult());
     Expr logarithm = Expr(builder, number) * llvm::numbers::ln2;
-    Value all = exp(exponent - logarithm.like(exponent)).getValue();
+    Expr shifted = exponent - logarithm.like(exponent);
+    if (own.ofBoth && isExactDifference(difference))
+      setExactDifference(shifted.getValue().getDefiningOp());
+    Value all = exp(shifted).getValue();
     all.getDefiningOp()->setAttr(tile::TileDialect::kFlushedAttrName,
                                  builder.getUnitAttr());
     weights.replaceAllUsesWith(all);
