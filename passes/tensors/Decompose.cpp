@@ -16,6 +16,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/ValueOrder.h"
 #include "passes/analysis/ExactDifferences.h"
+#include "passes/analysis/StreamedFactors.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_DECOMPOSE
@@ -89,6 +90,30 @@ private:
   bool &isInvalid;
 };
 
+/// Leaves the rounding of left factors to products that compute them on the
+/// way: `softmax(s).to(bf16) @ v` is `softmax(s) @ v`, whose product rounds as
+/// well. Other factors are rounded where the formula says so.
+void leaveRoundingToProducts(func::FuncOp func) {
+  SmallVector<std::pair<tile::DotOp, Value>> changed;
+  for (auto dot : func.getOps<tile::DotOp>()) {
+    Value factor = dot.getA();
+    auto rounding = factor.getDefiningOp<arith::TruncFOp>();
+    Type rounded = dot.getFactorType(0);
+    if (!rounding || !getElementTypeOrSelf(rounding.getIn().getType()).isF32())
+      continue;
+    dot.getAMutable().assign(rounding.getIn());
+    changed.emplace_back(dot, factor);
+    if (dot.getFactorType(0) != rounded)
+      dot.getAMutable().assign(changed.pop_back_val().second);
+  }
+  if (changed.empty())
+    return;
+  const StreamedOps streamed = findStreamedOps(func);
+  for (auto [dot, factor] : changed)
+    if (!streamed.products.contains(dot))
+      dot.getAMutable().assign(factor);
+}
+
 struct DecomposePass : public bastile::impl::DecomposeBase<DecomposePass> {
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet owned(context);
@@ -119,6 +144,9 @@ struct DecomposePass : public bastile::impl::DecomposeBase<DecomposePass> {
     repeatFoldedNumbers(getOperation());
     if (failed(applyPatternsGreedily(getOperation(), patterns)) || isInvalid)
       return signalPassFailure();
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (!func.isDeclaration())
+        leaveRoundingToProducts(func);
     // Derivatives and kernels have parts of a difference, and cannot tell.
     markExactDifferences(getOperation());
   }

@@ -29,6 +29,15 @@ def full_torch(q, k, v):
     return torch.softmax(scores(q, k), -1) @ v
 
 
+def rounded(q, k, v):
+    """As models write it, whose softmax is in float32: the product rounds as well."""
+    return F.softmax(scores(q, k)).to(q.dtype) @ v
+
+
+def rounded_torch(q, k, v):
+    return torch.softmax(scores(q, k), -1).to(q.dtype) @ v
+
+
 def causal(q, k, v):
     s = scores(q, k)
     return F.softmax(F.where(F.iota(s, -1) <= F.iota(s, -2), s, -math.inf)) @ v
@@ -172,6 +181,7 @@ FORMULAS = {
     function.__name__: (function, expected)
     for function, expected in [
         (full, full_torch),
+        (rounded, rounded_torch),
         (causal, causal_torch),
         (capped, capped_torch),
         (with_sink, with_sink_torch),
