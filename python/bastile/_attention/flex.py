@@ -191,6 +191,7 @@ def _read(heads, tensors, read, offsets):
         tensor = tensor.reshape(*[1] * (len(AXES) - tensor.dim()), *tensor.shape)
     if tensor.dtype == torch.bool:
         tensor = api.as_bytes(tensor)
+    tensor = tensor.to(operators.KERNEL_TYPES.get(tensor.dtype, tensor.dtype))
     if tensor.shape[-1] != 1 or "key" in axes:
         if tensor.requires_grad and torch.is_grad_enabled():
             # As for a bias, PyTorch sums the gradient.

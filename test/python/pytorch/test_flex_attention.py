@@ -10,6 +10,7 @@ import weakref
 import bastile
 import pytest
 import torch
+import torch.nn.functional as F
 from attention import attend, make_heads
 from bastile.functional import flex_attention
 from torch.nn.attention import flex_attention as pytorch
@@ -126,6 +127,14 @@ def apart(b, h, q, kv):
     return (APART[b, kv] == APART[b, q + 1]) & (q >= kv - 1)
 
 
+NARROW = DOCUMENTS.to(torch.uint8), DOCUMENTS.to(torch.int16)
+
+
+def narrow_documents(b, h, q, kv):
+    """Numbers of types that kernels do not have."""
+    return (NARROW[0][q] == NARROW[0][kv]) & (NARROW[1][q] + 1 > NARROW[1][kv])
+
+
 def either_documents(b, h, q, kv):
     return documents(b, h, q, kv) | (APART[b, q] == APART[b, kv])
 
@@ -140,6 +149,11 @@ def by_distance(score, b, h, q, kv):
     far = 1 + torch.log2(distance.clamp(min=1).float()).long()
     bucket = torch.where(distance < 2, distance, torch.minimum(far, q * 0 + 4))
     return score + TABLE[bucket, h]
+
+
+def of_functions(score, b, h, q, kv):
+    score = F.gelu(score) + score.sign() * F.gelu(score, approximate="tanh")
+    return F.logsigmoid(score) + torch.sign(q - kv)
 
 
 def by_group(score, b, h, q, kv):
@@ -164,6 +178,7 @@ def within_documents(b, h, q, kv):
         (by_temperature, [TEMPERATURE]),
         (by_distance, [TABLE]),
         (by_group, [TABLE, PER_KEY]),
+        (of_functions, []),
         (parity, []),
         (of_conditions, []),
         (lambda score, *_: score.clamp(min=-0.5, max=0.5).float() * score, []),
@@ -197,6 +212,7 @@ def test_functions_of_scores(score_mod, captured):
         later,
         apart,
         either_documents,
+        narrow_documents,
         within_documents,
         pytorch.and_masks(causal, window, documents),
         pytorch.or_masks(pytorch.and_masks(causal, padding), prefix),
@@ -219,6 +235,23 @@ def test_masks(mask_mod):
 
 def test_elements_at_computed_places():
     check(by_distance, within_documents, [TABLE])
+
+
+def test_parts_of_tensors():
+    """One dimension may be indexed after the other, and by numbers of Python."""
+
+    def by_parts(score, b, h, q, kv):
+        return score * PER_QUERY[0] + TABLE[q % 5][h] - TABLE[2][-1]
+
+    def at_once(score, b, h, q, kv):
+        return score * PER_QUERY[h * 0] + TABLE[q % 5, h] - TABLE[2, h * 0 + HEADS - 1]
+
+    heads = make_heads(QUERIES, KEYS)
+    found, expected = (
+        flex_attention(*heads, function, enable_gqa=True)
+        for function in (by_parts, at_once)
+    )
+    torch.testing.assert_close(found, expected)
 
 
 def test_both():
@@ -327,13 +360,14 @@ def test_captured_tensors_do_not_live_on():
         (lambda s, b, h, q, kv: s if q > kv else -s, "a choice by a condition"),
         (lambda s, b, h, q, kv: s + DOCUMENTS[(s > 0).int()], "computed of a score"),
         (lambda s, b, h, q, kv: s + DOCUMENTS[q > kv], "that is no integer"),
-        (lambda s, b, h, q, kv: s + BIAS[b, h, q], "4 dimensions by 3 places"),
+        (lambda s, b, h, q, kv: s + BIAS[b, h, q], "index all of its dim"),
         (lambda s, b, h, q, kv: s * float(q), "a number of Python by float"),
         (lambda s, *_: s + torch.ones(()), "neither closes over nor finds"),
         # These would stay as they are for other tensors.
         (lambda s, *_: s * DOCUMENTS.max().item(), "a number of Python .* by 'item'"),
         (lambda s, *_: s * DOCUMENTS.shape[0], "a number of Python .* by 'shape'"),
-        (lambda s, *_: s if DOCUMENTS[0] > 1 else -s, "a number of .* by '__bool__'"),
+        (lambda s, *_: s if DOCUMENTS[0] > 1 else -s, "a choice by a condition"),
+        (lambda s, b, h, q, kv: s * (DOCUMENTS == q).any(), "1 dimensions as a whole"),
         (lambda s, *_: torch.stack([s, s]), "a call of 'stack' with a list"),
     ],
 )

@@ -158,6 +158,19 @@ def _clamp(x, min=None, max=None):
     return functions.clamp(x, _number(min), _number(max))
 
 
+def _sign(x):
+    x = _number(x)
+    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
+
+
+def _gelu(x, *, approximate="none"):
+    return functions.gelu(_number(x), approximate=approximate)
+
+
+def _log_sigmoid(x):
+    return -functions.softplus(-_number(x))
+
+
 def _same(x, *_, **__):
     return x
 
@@ -248,6 +261,7 @@ CALLS = {name: _unary(getattr(functions, name)) for name in _UNARY}
 CALLS |= {name: _of_numbers(function) for name, function in _ARITHMETIC.items()}
 CALLS |= _OF_EACH | _CHOICES
 CALLS |= {"abs": _int_abs, "divide": _divide, "full_like": _full_like}
+CALLS |= {"gelu": _gelu, "log_sigmoid": _log_sigmoid, "sign": _sign}
 #: What messages offer.
 NAMES = tuple(sorted(CALLS))
 CALLS |= {name: _cast(dtype) for name, dtype in _CASTS.items()}

@@ -23,6 +23,13 @@ _RANGES = {
     axis: [f"{name}_by_{axis}" for name in ("first", "end", "others")]
     for axis in ("query", "key")
 }
+#: What kernels take elements of captured tensors as, which they have no type for.
+KERNEL_TYPES = {
+    torch.bool: torch.int8,
+    torch.uint8: torch.int32,
+    torch.int16: torch.int32,
+    torch.uint16: torch.int32,
+}
 _known = {}
 
 
@@ -122,7 +129,7 @@ class Formula:
             if read not in self.reads:
                 self.reads.append(read)
             dtype = self.functions.captured.tensors[read.number].dtype
-            element = "i8" if dtype == torch.bool else tensor_types.element_type(dtype)
+            element = tensor_types.element_type(KERNEL_TYPES.get(dtype, dtype))
             return argument(f"read{len(self.reads)}", read.axes(), element)
 
         def take_ranges(*pair):

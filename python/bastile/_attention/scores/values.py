@@ -176,6 +176,29 @@ def _define_operators():
 _define_operators()
 
 
+class Part:
+    """A captured tensor that is indexed in its first dimensions alone so far."""
+
+    __slots__ = ("_index", "_tensor", "_trace")
+
+    def __init__(self, trace, tensor, index):
+        self._trace, self._tensor, self._index = trace, tensor, index
+
+    def __getitem__(self, index):
+        items = index if isinstance(index, tuple) else (index,)
+        return self._trace.read(self._tensor, (*self._index, *items))
+
+    @classmethod
+    def __torch_function__(cls, function, types, operands=(), named=None):
+        raise Refused(
+            f"a call of '{function.__name__}' with a part of a tensor; index all of its "
+            "dimensions"
+        )
+
+    def __getattr__(self, name):
+        raise Refused(f"'{name}' of a part of a tensor; index all of its dimensions")
+
+
 class Trace(TorchFunctionMode):
     """Follows functions of scores while they run.
 
@@ -200,7 +223,7 @@ class Trace(TorchFunctionMode):
         name = function.__name__
         if function is torch.Tensor.where:
             operands = operands[1], operands[0], *operands[2:]
-        if name == "__getitem__" and _has_values(operands[1]):
+        if name == "__getitem__" and self._is_read(*operands):
             return self.read(*operands)
         if any(isinstance(x, Value) or self._is_number(x) for x in operands):
             return self.call(name, operands, named or {})
@@ -212,6 +235,14 @@ class Trace(TorchFunctionMode):
                 f"'{_attribute_of(function)}'; compute it outside of the function"
             )
         return result
+
+    def _is_read(self, tensor, index):
+        """Whether ``index`` says where a captured tensor is read."""
+        items = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(item, Value) for item in items):
+            return True
+        are_numbers = all(type(item) is int for item in items)
+        return are_numbers and self._captured.find(tensor) is not None
 
     def _is_number(self, x):
         """Whether ``x`` is a captured tensor of one number."""
@@ -316,6 +347,8 @@ class Trace(TorchFunctionMode):
     def content_of(self, operand) -> Any:
         if isinstance(operand, Value):
             return operand.content
+        if isinstance(operand, Part):
+            raise Refused("a part of a tensor; index all of its dimensions")
         if not isinstance(operand, torch.Tensor):
             return operand
         return self.read(operand, ()).content
@@ -328,6 +361,8 @@ class Trace(TorchFunctionMode):
 
     def _read(self, tensor, index):
         items = index if isinstance(index, tuple) else (index,)
+        if 0 < len(items) < tensor.dim():
+            return Part(self, tensor, items)
         places = tuple(map(self._place_of, items))
         read = Read(self._number_of(tensor, len(places)), places)
         symbol = self._take(read)
@@ -342,6 +377,11 @@ class Trace(TorchFunctionMode):
         # The mode follows what operators ask of tensors, too.
         with torch._C.DisableTorchFunction():
             dimensions = tensor.dim()
+        if dimensions and not places:
+            raise Refused(
+                f"a tensor of {dimensions} dimensions as a whole; a kernel takes one "
+                "number of it for each score, as t[q_idx] does"
+            )
         if places != dimensions:
             raise Refused(
                 f"an index of a tensor of {dimensions} dimensions by {places} places"
@@ -382,11 +422,6 @@ def _attribute_of(function):
     if function.__name__ == "__get__":
         return function.__self__.__name__
     return function.__name__
-
-
-def _has_values(index):
-    items = index if isinstance(index, tuple) else (index,)
-    return any(isinstance(item, Value) for item in items)
 
 
 def _name_of(function):
