@@ -9,6 +9,7 @@
 #include "dialect/ElementBytes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -99,6 +100,12 @@ void bastile::replaceSizeSources(Block &block,
     if (isStatic(op.getResult(0)) || !isStatic(chosen))
       source->set(chosen);
   }
+}
+
+void bastile::eraseDeadOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
 }
 
 void bastile::repeatFoldedNumbers(Operation *top) {

@@ -49,6 +49,9 @@ mlir::Value getSizeRoot(mlir::Value value);
 void replaceSizeSources(mlir::Block &block,
                         llvm::function_ref<mlir::Value(mlir::Value)> choose);
 
+/// Erases ops of `block` that nothing needs the results of.
+void eraseDeadOps(mlir::Block &block);
+
 /// Replaces each op below `top` that folds to one number for all elements, as a
 /// comparison of integers with themselves does, by that number, repeated like
 /// an operand. Folding itself leaves a constant, whose rows nothing tells where

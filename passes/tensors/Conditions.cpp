@@ -151,9 +151,7 @@ void bastile::moveConditionsBehindRows(func::FuncOp func) {
     RowMover(builder, op).run();
   if (movers.empty())
     return;
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(func.front())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  eraseDeadOps(func.front());
 }
 
 void bastile::chooseConditions(func::FuncOp func) {
@@ -177,7 +175,5 @@ void bastile::chooseConditions(func::FuncOp func) {
     op.replaceAllUsesWith(op->getOperand(takesSecond ? 1 : 0));
     op.erase();
   }
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(func.front())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  eraseDeadOps(func.front());
 }

@@ -542,15 +542,15 @@ LogicalResult FunctionFuser::run() {
   // Another source of an op's sizes may have other columns.
   const ValueDimensions dimensions(func.front());
   replaceSizeSources(func.front(), [](Value root) { return root; });
+  eraseDeadOps(func.front());
   FailureOr<SmallVector<Group>> groups = collectGroups(func, dimensions);
   if (failed(groups))
     return failure();
   for (Group &group : *groups)
     chooseSizeSources(group, dimensions);
   findOverwritten(returnOp);
-  SmallVector<Operation *> fused;
-  for (Operation &op : func.front().without_terminator())
-    fused.push_back(&op);
+  const auto fused = llvm::map_to_vector(func.front().without_terminator(),
+                                         [](Operation &op) { return &op; });
 
   // A group is launched after the groups that it reads from.
   SmallVector<Group *> pending =

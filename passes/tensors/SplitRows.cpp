@@ -316,9 +316,7 @@ void RowSplitter::run() {
     reduce.replaceAllUsesWith(reduce.getInput());
     reduce.erase();
   }
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  eraseDeadOps(block);
 }
 
 struct SplitRowsPass : public bastile::impl::SplitRowsBase<SplitRowsPass> {
