@@ -65,12 +65,24 @@ def row_types(shapes, elements, fixed=(), free=()):
     with one row is compiled for any number of rows. A formula whose rows do repeat
     against a fixed size has this size fixed as well (`traced_graph.FreeSizes`). Beside a
     fixed 1, a size of 1 is part of the type, too: a free one would not fit the other.
+
+    Raises ``ValueError`` for a shape without dimensions, and ``TypeError`` for conditions.
     """
     types = []
     for number, (shape, element) in enumerate(zip(shapes, elements)):
         if shape is None:
             types.append(None)
             continue
+        if not shape:
+            raise ValueError(
+                f"operand {number} has no dimensions: give a tensor of one number as "
+                "rows of one, x.reshape(1, 1), or a number of Python"
+            )
+        if element == "i1":
+            raise TypeError(
+                f"operand {number} has conditions (bool), which kernels do not read: give "
+                "integers, x.to(torch.int8), and compare them, x != 0"
+            )
         # Code depends on the length of a row, so a length that torch.compile traces as
         # a symbol becomes a number here.
         *leading, length = shape

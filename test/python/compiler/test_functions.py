@@ -181,6 +181,16 @@ def test_is_a_part_of_another_function():
         (lambda x: bastile.compile("rms_nrom"), ValueError, "no op 'rms_nrom'"),
         (lambda x: bastile.compile(dtype="int3")(lambda x: x), TypeError, "int3"),
         (lambda x: bastile.autotune(gated), TypeError, "shape of gate is missing"),
+        (
+            lambda x: gated(x, torch.tensor(2.0)),
+            ValueError,
+            "1 has no dimensions: give",
+        ),
+        (
+            lambda x: gated(x > 0, x),
+            TypeError,
+            r"0 has conditions .* x.to\(torch.int8\)",
+        ),
     ],
 )
 def test_mistakes(call, exception, message, monkeypatch):

@@ -226,7 +226,9 @@ def test_functions_of_scores(score_mod, captured):
         lambda b, h, q, kv: ((q >> 1) + (kv << 1) + (1 << b)) % 3 != 0,
         lambda b, h, q, kv: ~torch.ones_like(q >= kv) | (q >= kv),
         # Nothing is left of one part but its sizes.
-        lambda b, h, q, kv: (documents(b, h, q, kv) ^ documents(b, h, q, kv)) & (q >= kv),
+        lambda b, h, q, kv: (
+            (documents(b, h, q, kv) ^ documents(b, h, q, kv)) & (q >= kv)
+        ),
         pytorch.and_masks(),
         pytorch.or_masks(),
     ],
