@@ -131,8 +131,7 @@ LogicalResult verifyLengths(Operation *module) {
 /// instruction, and no attributes: of a sum, this flag says nothing else.
 void flagExactDifferences(Operation *module) {
   module->walk([](Operation *op) {
-    if (isExactDifference(op) &&
-        isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
+    if (isExactDifference(op))
       addFlags(op, arith::FastMathFlags::arcp);
   });
 }

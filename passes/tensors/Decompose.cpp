@@ -98,13 +98,14 @@ void leaveRoundingToProducts(func::FuncOp func) {
   for (auto dot : func.getOps<tile::DotOp>()) {
     Value factor = dot.getA();
     auto rounding = factor.getDefiningOp<arith::TruncFOp>();
-    Type rounded = dot.getFactorType(0);
-    if (!rounding || !getElementTypeOrSelf(rounding.getIn().getType()).isF32())
+    // A product rounds float32 to the type of its other factor.
+    if (!rounding ||
+        !getElementTypeOrSelf(rounding.getIn().getType()).isF32() ||
+        getElementTypeOrSelf(factor.getType()) !=
+            getElementTypeOrSelf(dot.getB().getType()))
       continue;
     dot.getAMutable().assign(rounding.getIn());
     changed.emplace_back(dot, factor);
-    if (dot.getFactorType(0) != rounded)
-      dot.getAMutable().assign(changed.pop_back_val().second);
   }
   if (changed.empty())
     return;

@@ -97,11 +97,10 @@ SmallVector<Value> TileAddress::splitRow(Value elementRow, ValueRange sizes) {
   for (Value size : outer.drop_front())
     rows = arith::MulIOp::create(builder, loc, rows, size);
   Value isOuter = compare(arith::CmpIPredicate::ne, rows, constant(1));
+  // Within a branch, it is `builder` that builds there.
   auto branch = scf::IfOp::create(
       builder, loc, isOuter,
-      [&](OpBuilder &inside, Location) {
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPointToEnd(inside.getInsertionBlock());
+      [&](OpBuilder &, Location) {
         Value index =
             arith::RemUIOp::create(builder, loc, elementRow, sizes.back());
         Value rest =
@@ -110,9 +109,7 @@ SmallVector<Value> TileAddress::splitRow(Value elementRow, ValueRange sizes) {
         indices.push_back(index);
         scf::YieldOp::create(builder, loc, indices);
       },
-      [&](OpBuilder &inside, Location) {
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPointToEnd(inside.getInsertionBlock());
+      [&](OpBuilder &, Location) {
         SmallVector<Value> indices(outer.size(), constant(0));
         indices.push_back(elementRow);
         scf::YieldOp::create(builder, loc, indices);

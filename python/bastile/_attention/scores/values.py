@@ -185,8 +185,7 @@ class Part:
         self._trace, self._tensor, self._index = trace, tensor, index
 
     def __getitem__(self, index):
-        items = index if isinstance(index, tuple) else (index,)
-        return self._trace.read(self._tensor, (*self._index, *items))
+        return self._trace.read(self._tensor, (*self._index, *_items_of(index)))
 
     @classmethod
     def __torch_function__(cls, function, types, operands=(), named=None):
@@ -238,7 +237,7 @@ class Trace(TorchFunctionMode):
 
     def _is_read(self, tensor, index):
         """Whether ``index`` says where a captured tensor is read."""
-        items = index if isinstance(index, tuple) else (index,)
+        items = _items_of(index)
         if any(isinstance(item, Value) for item in items):
             return True
         are_numbers = all(type(item) is int for item in items)
@@ -360,7 +359,7 @@ class Trace(TorchFunctionMode):
             return self._read(tensor, index)
 
     def _read(self, tensor, index):
-        items = index if isinstance(index, tuple) else (index,)
+        items = _items_of(index)
         if 0 < len(items) < tensor.dim():
             return Part(self, tensor, items)
         places = tuple(map(self._place_of, items))
@@ -422,6 +421,11 @@ def _attribute_of(function):
     if function.__name__ == "__get__":
         return function.__self__.__name__
     return function.__name__
+
+
+def _items_of(index):
+    """What an index has for each dimension."""
+    return index if isinstance(index, tuple) else (index,)
 
 
 def _name_of(function):
