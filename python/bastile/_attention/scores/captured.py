@@ -20,7 +20,7 @@ class Captured:
         self.tensors: list[torch.Tensor] = []
         #: What the key names by its identity, which has to live as long as the key.
         self.named: list[Any] = []
-        self._running = {}
+        self._running = []
         self._asked = set()
 
     def key_of(self, value, names=()) -> Any:
@@ -33,9 +33,10 @@ class Captured:
             return (type(None),)
         if isinstance(value, (bool, int, float, str)):
             if torch.compiler.is_dynamo_compiling():
-                # torch.compile takes what is hashed for a constant, and would make a
-                # symbol of a number that changes.
-                return type(value), hash(value)
+                # torch.compile takes the key of a dictionary for a constant, and would
+                # make a symbol of a number that changes. Dynamo of PyTorch 2.11 has no
+                # hash of a number.
+                return type(value), next(iter({value: None}))
             # 1, 1.0 and True are equal, and so are 0.0 and -0.0.
             return type(value), repr(value)
         if isinstance(value, types.FunctionType):
@@ -71,9 +72,10 @@ class Captured:
         return None
 
     def _key_of_function(self, function, names):
-        if function in self._running:
-            return "again", self._running[function], _numbers_of(function, names)
-        self._running[function] = len(self._running)
+        for number, known in enumerate(self._running):
+            if known is function:
+                return "again", number, _numbers_of(function, names)
+        self._running.append(function)
         asked = _names_of(function)
         parts = [function.__defaults__, function.__kwdefaults__]
         parts += [cell.cell_contents for cell in function.__closure__ or ()]
@@ -88,6 +90,9 @@ class Captured:
 
     def _key_of_object(self, value, names):
         """A key of an object by its identity, and of its attributes, which may change."""
+        if isinstance(value, types.ModuleType):
+            # Dynamo of PyTorch 2.11 has no id of a module.
+            return "module", value.__name__, _numbers_of(value, names)
         self.named.append(value)
         key = "object", id(value)
         if isinstance(value, _NAMED):
@@ -108,7 +113,7 @@ class Captured:
 
 
 #: Attributes of these have no tensors, and are mostly other functions.
-_NAMED = types.ModuleType, types.BuiltinFunctionType, type
+_NAMED = types.BuiltinFunctionType, type
 
 
 def _function_of(value):

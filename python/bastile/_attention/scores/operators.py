@@ -4,6 +4,7 @@
 import functools
 import inspect
 import itertools
+import types
 from typing import NamedTuple
 
 import torch
@@ -180,6 +181,15 @@ def find(functions):
     it, and a function of the operands and the numbers that computes the results."""
     if torch.compiler.is_dynamo_compiling():
         arguments = functions.what, functions.score_mod, functions.mask_mod
+        if not _OBJECTS_ARE_CONSTANTS and any(
+            not isinstance(x, (str, types.FunctionType, types.NoneType))
+            for x in arguments
+        ):
+            raise TypeError(
+                f"{functions.what}: torch.compile of PyTorch before 2.13 takes functions "
+                "of scores and masks alone, no other objects that are called; give a "
+                "function that calls the object"
+            )
         key, reads, equals = _find_constants(*arguments, functions.offsets)
         return reads, equals, functools.partial(capture.call_traced, _Named(key))
     formula = functions.formula()
@@ -188,6 +198,10 @@ def find(functions):
         formula.equals,
         lambda operands, numbers: formula.operator(*operands, attributes=numbers),
     )
+
+
+#: Whether Dynamo gives objects that are called to what it takes for constant.
+_OBJECTS_ARE_CONSTANTS = torch.torch_version.TorchVersion(torch.__version__) >= (2, 13)
 
 
 class _Named(NamedTuple):
