@@ -59,8 +59,25 @@ bool bastile::readsOtherRows(OpOperand &operand) {
          isa<tile::DotOp>(operand.getOwner());
 }
 
+/// Whether `value` is a product, or computed element by element from one.
+static bool isBehindProduct(Value value) {
+  llvm::SetVector<Operation *> ops;
+  auto add = [&](Value computed) {
+    if (Operation *op = computed.getDefiningOp())
+      ops.insert(op);
+  };
+  add(value);
+  for (size_t next = 0; next < ops.size(); ++next) {
+    if (isa<tile::DotOp>(ops[next]))
+      return true;
+    if (OpTrait::hasElementwiseMappableTraits(ops[next]))
+      llvm::for_each(ops[next]->getOperands(), add);
+  }
+  return false;
+}
+
 bool bastile::isInMemory(Value value) {
-  return isa<BlockArgument>(value) || isa<tile::DotOp>(value.getDefiningOp());
+  return isa<BlockArgument>(value) || isBehindProduct(value);
 }
 
 bool bastile::isPieceInMemory(Operation *op) {

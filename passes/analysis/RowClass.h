@@ -30,8 +30,8 @@ bool combinesSomeRows(mlir::Operation *op);
 bool readsOtherRows(mlir::OpOperand &operand);
 
 /// Whether whole rows of `value` are in memory before a kernel reads some:
-/// those of arguments, and of products, which no kernel takes apart that
-/// computes them.
+/// those of arguments, of products, which no kernel takes apart that computes
+/// them, and of what that kernel computes of them.
 bool isInMemory(mlir::Value value);
 
 /// Whether `op` computes nothing: a piece of what is in memory is an address.

@@ -68,6 +68,10 @@ int64_t SplitAnalysis::getCount(Value value) const {
 }
 
 void SplitAnalysis::number() {
+  numbers.clear();
+  groups.clear();
+  components.clear();
+  causes.clear();
   auto add = [&](Value value) {
     if (hasRows(value) && !isUniform(value))
       numbers.insert({value, numbers.size()});
@@ -88,7 +92,8 @@ void SplitAnalysis::relate(Operation *op) {
         components.join(find(whole)->second, find(piece)->second);
     return;
   }
-  if (!isColumnwise(op) || find(op->getResult(0)) == numbers.end())
+  if (!isColumnwise(op) || isWhole(op) ||
+      find(op->getResult(0)) == numbers.end())
     return;
   unsigned result = find(op->getResult(0))->second;
   // Only the leading sizes matter of an operand that an op is `like`.
@@ -215,14 +220,18 @@ bool SplitAnalysis::isOfPieces(tile::DotOp dot) const {
   const int64_t count = getCount(result);
   if (count == 1 || !hasPieces(dot, count, getStrands(result)))
     return false;
+  const unsigned own = numbers.lookup(result);
+  auto needsWhole = [](OpOperand &use) {
+    return isa<tile::DotOp, func::ReturnOp>(use.getOwner());
+  };
   return getStrands(result) == 1 || llvm::none_of(numbers, [&](auto &entry) {
-           Value value = entry.first;
-           auto needsWhole = [&](OpOperand &use) {
-             return isa<tile::DotOp, func::ReturnOp>(use.getOwner());
-           };
-           return groups[entry.second] == groups[numbers.lookup(result)] &&
-                  (isa<BlockArgument>(value) ||
-                   llvm::any_of(value.getUses(), needsWhole));
+           auto [value, number] = entry;
+           const bool isRead = isa<BlockArgument>(value) &&
+                               components[number] == components[own] &&
+                               strands[groups[number]] > 1;
+           const bool isStored = groups[number] == groups[own] &&
+                                 llvm::any_of(value.getUses(), needsWhole);
+           return isRead || isStored;
          });
 }
 
@@ -250,7 +259,76 @@ LogicalResult SplitAnalysis::verifyUses(Operation *op) {
   return success();
 }
 
-LogicalResult SplitAnalysis::run() {
+/// Whether `value` is an argument, of any float type, or the same in all
+/// columns: what the kernel of a product reads whole.
+static bool isReadWhole(Value value) {
+  if (auto broadcast = value.getDefiningOp<tile::BroadcastOp>();
+      broadcast && !isUniform(value))
+    return value.hasOneUse() && isReadWhole(broadcast.getSource());
+  if (Operation *op = value.getDefiningOp();
+      isa_and_present<arith::ExtFOp, arith::TruncFOp>(op))
+    return isReadWhole(op->getOperand(0));
+  return !hasRows(value) || isUniform(value) || isa<BlockArgument>(value);
+}
+
+/// The op that computes with `value`, if there is one alone. Others may take
+/// their sizes from it.
+static Operation *getOnlyUser(Value value) {
+  Operation *user = nullptr;
+  for (OpOperand &use : value.getUses()) {
+    if (&use == getSizeOperand(use.getOwner()))
+      continue;
+    if (user)
+      return nullptr;
+    user = use.getOwner();
+  }
+  return user;
+}
+
+/// Leaves to the kernel of `dot` what follows it element by element, up to the
+/// last value of the fewest bytes: that is what is stored, whole, and taken
+/// apart in memory.
+void SplitAnalysis::keepWhole(tile::DotOp dot) {
+  SmallVector<Operation *> followers;
+  size_t kept = 0;
+  int64_t least = getElementBytes(dot.getType());
+  Value value = dot.getResult();
+  while (Operation *op = getOnlyUser(value)) {
+    if (!OpTrait::hasElementwiseMappableTraits(op) ||
+        op->getNumResults() != 1 || op->getBlock() != &block ||
+        !llvm::all_of(op->getOperands(), [&](Value operand) {
+          return operand == value || isReadWhole(operand);
+        }))
+      break;
+    value = op->getResult(0);
+    followers.push_back(op);
+    auto type = cast<RankedTensorType>(value.getType());
+    if (!isa<FloatType>(type.getElementType()) || getElementBytes(type) > least)
+      continue;
+    least = getElementBytes(type);
+    kept = followers.size();
+  }
+  for (Operation *op : ArrayRef(followers).take_front(kept)) {
+    wholes.insert(op);
+    for (Value operand : op->getOperands())
+      if (auto broadcast = operand.getDefiningOp<tile::BroadcastOp>();
+          broadcast && !isUniform(operand))
+        wholes.insert(broadcast);
+  }
+}
+
+/// Keeps rows whole behind the products that stay whole. Returns whether that
+/// leaves fewer rows to take apart.
+bool SplitAnalysis::findWholes() {
+  const size_t before = wholes.size();
+  for (auto dot : block.getOps<tile::DotOp>())
+    if (getCount(dot.getResult()) > 1 && !isOfPieces(dot))
+      keepWhole(dot);
+  return wholes.size() > before;
+}
+
+/// Finds the number of pieces of each value, and their strands.
+LogicalResult SplitAnalysis::findPieces() {
   number();
   for (Operation &op : block)
     relate(&op);
@@ -270,6 +348,14 @@ LogicalResult SplitAnalysis::run() {
   if (failed(findStrands(splits)))
     return failure();
   findUnits(splits);
+  return success();
+}
+
+LogicalResult SplitAnalysis::run() {
+  do
+    if (failed(findPieces()))
+      return failure();
+  while (findWholes());
   auto result = block.getParentOp()->walk([&](Operation *op) {
     bool isSupportedHere = op->getBlock() == &block && isSupported(op);
     return isSupportedHere || succeeded(verifyUses(op))

@@ -56,10 +56,16 @@ public:
   }
   /// Whether products of pieces can take the place of `dot`.
   bool isOfPieces(tile::DotOp dot) const;
+  /// Whether `op` computes whole rows behind a product, which its kernel does
+  /// before they are taken apart in memory.
+  bool isWhole(mlir::Operation *op) const { return wholes.contains(op); }
 
 private:
   void number();
   void relate(mlir::Operation *op);
+  llvm::LogicalResult findPieces();
+  bool findWholes();
+  void keepWhole(tile::DotOp dot);
   bool relateStrands(mlir::Operation *op, bool &changed);
   llvm::LogicalResult reportMisfit(mlir::Operation *op,
                                    llvm::ArrayRef<mlir::Operation *> splits);
@@ -68,6 +74,7 @@ private:
   llvm::LogicalResult verifyUses(mlir::Operation *op);
 
   mlir::Block &block;
+  llvm::DenseSet<mlir::Operation *> wholes;
   /// The number of each value. Uniform values have none, since each of their
   /// uses is split on its own.
   llvm::DenseMap<mlir::Value, unsigned> numbers;

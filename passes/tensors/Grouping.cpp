@@ -328,7 +328,8 @@ LogicalResult Grouper::formRowGroups() {
       // packed ones.
       Operation *producer = operand.get().getDefiningOp();
       const bool isPiece = producer && isPlace(producer);
-      if (producer && !isPiece && !isa<tile::PackBandsOp>(producer))
+      if (producer && !isPiece && !isa<tile::PackBandsOp>(producer) &&
+          !isPieceInMemory(&op))
         join(&op, producer);
       SmallVector<Operation *> &others =
           readers[isPiece ? getWholeInMemory(operand.get()) : operand.get()];
@@ -379,6 +380,8 @@ bool Grouper::isRepeated(OpOperand &use, int64_t round,
     return false;
   if (!canBeStored(producer))
     return true;
+  if (isPieceInMemory(use.getOwner()))
+    return false;
   // Factors are in memory anyway, and the kernel of a product cannot multiply
   // what it computes.
   if (isFactor(use.get()))

@@ -98,8 +98,9 @@ bool ProductFollowers::belongsToRows(Operation *op) const {
   if (!followers.contains(op) || isa<tile::DotOp>(op) || op->use_empty())
     return false;
   for (Operation *user : op->getUsers())
-    if (isa<tile::DotOp>(user) || user->hasTrait<OpTrait::IsTerminator>() ||
-        places.contains(user) || stays(user) || !rounds.isRowOp(user) ||
+    if (isa<tile::DotOp, tile::SplitOp>(user) ||
+        user->hasTrait<OpTrait::IsTerminator>() || places.contains(user) ||
+        stays(user) || !rounds.isRowOp(user) ||
         rounds.get(user) != rounds.get(op))
       return false;
   int64_t bytes = 0;

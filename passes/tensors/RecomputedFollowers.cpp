@@ -27,13 +27,15 @@ static int64_t getColumnBytes(ArrayRef<Value> values) {
   return bytes;
 }
 
-/// Has `rows` compute again what it reads of `product`.
+/// Has `rows` compute again what it reads of `product`, but not rows that it
+/// takes apart, which have to be in memory.
 static void recompute(Group &rows, const Group &product) {
   SmallVector<Value> read;
   llvm::SetVector<Operation *> ops;
   for (Value input : rows.inputs)
     if (Operation *op = input.getDefiningOp();
-        op && product.ops.contains(op) && !isa<tile::DotOp>(op)) {
+        op && product.ops.contains(op) && !isa<tile::DotOp>(op) &&
+        !llvm::any_of(op->getUsers(), llvm::IsaPred<tile::SplitOp>)) {
       read.push_back(input);
       ops.insert(op);
     }

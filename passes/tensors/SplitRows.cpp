@@ -50,7 +50,8 @@ public:
   void run();
 
 private:
-  /// Takes apart rows that are in memory: of arguments and products.
+  /// Takes apart rows that are in memory: of arguments, products, and what
+  /// follows products whole.
   void splitInMemory(Value value);
   void splitProduct(tile::DotOp dot);
   void rewrite(Operation *op);
@@ -185,7 +186,9 @@ void RowSplitter::rewrite(tile::ReduceOp op) {
 
 Value RowSplitter::getWhole(Value value) {
   const int64_t count = analysis.getCount(value);
-  if (count == 1 || (isInMemory(value) && !ofPieces.contains(value)))
+  Operation *op = value.getDefiningOp();
+  const bool isInMemory = !op || isa<tile::DotOp>(op) || analysis.isWhole(op);
+  if (count == 1 || (isInMemory && !ofPieces.contains(value)))
     return value;
   Value &join = joined[value];
   if (!join)
@@ -283,6 +286,8 @@ void RowSplitter::rewriteColumnwise(Operation *op) {
   if (OpOperand *like = getSizeOperand(op))
     like->set(getLike(like->get()));
   Value result = op->getResult(0);
+  if (analysis.isWhole(op))
+    return splitInMemory(result);
   if (int64_t count = analysis.getCount(result); count > 1)
     setPieces(result, buildColumnwise(op, count));
 }

@@ -31,6 +31,13 @@ GATED = {
   %t1 = tile.broadcast %t0 like %u : {s}, {p} -> {p}
   %y = arith.mulf %t1, %u : {p}""",
     "one": "%y = math.sin %u : {p}",
+    # A bias that is taken apart as the product is.
+    "bias": """{bias}
+  %v0 = tile.broadcast %vg like %g : {vp}, {p} -> {p}
+  %v1 = tile.broadcast %vu like %u : {vp}, {p} -> {p}
+  %a = arith.addf %g, %v0 : {p}
+  %c = arith.addf %u, %v1 : {p}
+  %y = arith.mulf %a, %c : {p}""",
 }
 
 
@@ -39,7 +46,9 @@ class Case:
         chance = random.Random(seed)
         self.element = chance.choice(["f32", "bf16", "bf16", "f16"])
         self.contract = chance.choice([0, 1])
-        self.interleaved = chance.choice(["", "", "interleaved "])
+        self.interleaved = chance.choice(["", "interleaved "])
+        # A kernel has the products of two pieces, and of no more.
+        self.count = chance.choice([2, 2, 3])
         self.whole = chance.choice(sorted(WHOLE))
         self.gated = chance.choice(sorted(GATED))
         self.returns_whole = chance.random() < 0.2
@@ -47,12 +56,12 @@ class Case:
         m, self.n, k = (chance.choice(SIZES) for _ in range(3))
         rows = [*batch, m]
         shared = [n if chance.random() < 0.5 else 1 for n in batch]
-        matrix = [2 * self.n, k] if self.contract else [k, 2 * self.n]
+        matrix = [self.count * self.n, k] if self.contract else [k, self.count * self.n]
         self.shapes = {
             "x": [*rows, k],
             "w": [*shared, *matrix],
-            "v": [2 * self.n],
-            "r": [*rows, 2 * self.n],
+            "v": [self.count * self.n],
+            "r": [*rows, self.count * self.n],
         }
 
     def source(self):
@@ -63,12 +72,14 @@ class Case:
         w = tensor((*right, *self.shapes["w"][-2:]), self.element)
         narrow = "bf16" if self.element == "f32" else self.element
         types = {
-            "w": tensor((*rows, 2 * self.n), "f32"),
-            "n": tensor((*rows, 2 * self.n), narrow),
+            "w": tensor((*rows, self.count * self.n), "f32"),
+            "n": tensor((*rows, self.count * self.n), narrow),
             "p": tensor((*rows, self.n), "f32"),
             "s": tensor((*rows, 1), "f32"),
-            "v": tensor((2 * self.n,), "f32"),
+            "v": tensor((self.count * self.n,), "f32"),
+            "vp": tensor((self.n,), "f32"),
         }
+        types["bias"] = self.split("%vg, %vu", "%v", types["v"], types["vp"])
         whole = WHOLE[self.whole].format(**types)
         gated = GATED[self.gated].format(**types)
         results, named = [types["p"]], ["%y"]
@@ -80,11 +91,17 @@ class Case:
 func.func @f(%x: {x}, %w: {w}, %v: {types["v"]}, %r: {product}) -> ({", ".join(results)}) {{
   %0 = tile.dot %x, %w contract [1, {self.contract}] : {x}, {w} -> {product}
   {whole}
-  %g, %u = tile.split {self.interleaved}%h : {product} -> {piece}, {piece}
+  {self.split("%g, %u", "%h", product, piece)}
   {gated}
   return {", ".join(named)} : {", ".join(results)}
 }}
 """
+
+    def split(self, first, whole, type, piece):
+        """Takes ``whole`` apart, of which nothing but the ``first`` two pieces is used."""
+        names = ", ".join([first, *(f"{whole}{i}" for i in range(2, self.count))])
+        pieces = ", ".join([piece] * self.count)
+        return f"{names} = tile.split {self.interleaved}{whole} : {type} -> {pieces}"
 
     def arguments(self):
         return [

@@ -585,11 +585,13 @@ func.func @interleaved_product(%x: tensor<?x8xf32>, %w: tensor<6x8xf32>) -> tens
 // -----
 
 // Interleaved rows that are needed whole, or that meet those of an argument, are
-// taken apart in memory: a product's kernel stores and loads neighbours.
+// taken apart in memory: a product's kernel stores and loads neighbours. What
+// follows the product element by element, up to the split, is computed whole.
 // CHECK-LABEL: func @interleaved_in_memory(
 // CHECK-NOT:     tile.piece
 // CHECK:         %[[P:.*]] = tile.dot
-// CHECK:         tile.split interleaved %[[P]]
+// CHECK:         %[[S:.*]] = arith.addf %[[P]]
+// CHECK:         tile.split interleaved %[[S]]
 func.func @interleaved_in_memory(%x: tensor<?x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>)
     -> tensor<?x3xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<6x8xf32> -> tensor<?x6xf32>
@@ -617,6 +619,47 @@ func.func @columns_of_factor(%x: tensor<?x8xbf16>, %w: tensor<8x32xbf16>, %v: te
   %5, %6 = tile.split %4 : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
   %7 = arith.mulf %5, %6 : tensor<?x3xf32>
   return %3, %7 : tensor<?x16xf32>, tensor<?x3xf32>
+}
+
+// -----
+
+// Of what follows a product that stays whole, the last value of the fewest bytes is
+// taken apart, and not what is computed of it in more.
+// CHECK-LABEL: func @narrow_in_memory(
+// CHECK:         %[[P:.*]] = tile.dot
+// CHECK-NEXT:    %[[N:.*]] = arith.truncf %[[P]]
+// CHECK-NEXT:    tile.split interleaved %[[N]] : tensor<?x6xbf16>
+// CHECK-NEXT:    arith.extf
+// CHECK-NEXT:    arith.extf
+// CHECK-NOT:     tile.split
+func.func @narrow_in_memory(%x: tensor<?x8xbf16>, %w: tensor<8x6xbf16>) -> tensor<?x3xf32> {
+  %0 = tile.dot %x, %w contract [1, 0] : tensor<?x8xbf16>, tensor<8x6xbf16> -> tensor<?x6xf32>
+  %1 = arith.truncf %0 : tensor<?x6xf32> to tensor<?x6xbf16>
+  %2 = arith.extf %1 : tensor<?x6xbf16> to tensor<?x6xf32>
+  %even, %odd = tile.split interleaved %2 : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
+  %3 = arith.mulf %even, %odd : tensor<?x3xf32>
+  return %3 : tensor<?x3xf32>
+}
+
+// -----
+
+// A bias that is taken apart as the product's interleaved columns are keeps these in
+// memory: no kernel of a product reads elements that are apart.
+// CHECK-LABEL: func @interleaved_bias(
+// CHECK:         %[[B:.*]]:2 = tile.split interleaved %{{.*}} : tensor<6xf32>
+// CHECK:         %[[P:.*]] = tile.dot
+// CHECK:         tile.split interleaved %[[P]]
+func.func @interleaved_bias(%x: tensor<?x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>)
+    -> tensor<?x3xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<6x8xf32> -> tensor<?x6xf32>
+  %even, %odd = tile.split interleaved %0 : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
+  %be, %bo = tile.split interleaved %b : tensor<6xf32> -> tensor<3xf32>, tensor<3xf32>
+  %1 = tile.broadcast %be like %even : tensor<3xf32>, tensor<?x3xf32> -> tensor<?x3xf32>
+  %2 = arith.addf %even, %1 : tensor<?x3xf32>
+  %3 = tile.broadcast %bo like %odd : tensor<3xf32>, tensor<?x3xf32> -> tensor<?x3xf32>
+  %4 = arith.addf %odd, %3 : tensor<?x3xf32>
+  %5 = arith.mulf %2, %4 : tensor<?x3xf32>
+  return %5 : tensor<?x3xf32>
 }
 
 // -----
