@@ -150,6 +150,12 @@ bool RowClass::sharesLeftFactor(const RowClass &other) const {
          own.getB().getType() == others.getB().getType();
 }
 
+bool RowClass::areStatisticsOf(const RowClass &other) const {
+  return fitsProduct && !multiplies && !columns && shape && other.shape &&
+         shape->size() > 1 && shape->back() == 1 &&
+         shape->drop_back() == other.shape->drop_back();
+}
+
 bool RowClass::haveCommonColumns(const RowClass &other) const {
   return !columns || !other.columns || columns == other.columns ||
          llvm::is_contained(otherColumns, *other.columns) ||
@@ -169,6 +175,10 @@ bool RowClass::fits(const RowClass &other,
 }
 
 void RowClass::merge(const RowClass &other, const ValueDimensions &dimensions) {
+  if (areStatisticsOf(other))
+    shape = other.shape;
+  else if (!other.areStatisticsOf(*this) && shape != other.shape)
+    shape = std::nullopt;
   if (columns == other.columns || (columns && haveCommonColumns(other))) {
     fitGroups &= other.fitGroups;
   } else if (!columns || areGroupsOf(other, dimensions)) {
@@ -185,6 +195,4 @@ void RowClass::merge(const RowClass &other, const ValueDimensions &dimensions) {
   multiplies |= other.multiplies;
   dots.append(other.dots);
   fitsProduct &= other.fitsProduct;
-  if (shape != other.shape)
-    shape = std::nullopt;
 }

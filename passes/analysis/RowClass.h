@@ -73,7 +73,8 @@ struct RowClass {
   bool fitsProduct = true;
   /// The products of whole factors in memory.
   llvm::SmallVector<tile::DotOp, 2> dots;
-  /// The shape of all results; none if they differ.
+  /// The shape of all results, statistics of its rows aside; none if they
+  /// differ.
   std::optional<llvm::ArrayRef<int64_t>> shape;
 
   static RowClass get(mlir::Operation *op, const ValueDimensions &dimensions);
@@ -86,9 +87,14 @@ private:
   /// Whether a kernel of this class can have the ops of the other one, too, as
   /// far as this class has a product.
   bool fitsBehindProduct(const RowClass &other) const {
-    return !multiplies || (other.fitsProduct && shape && other.shape == shape &&
-                           (!other.multiplies || sharesLeftFactor(other)));
+    return !multiplies ||
+           (other.fitsProduct && shape &&
+            (other.shape == shape || other.areStatisticsOf(*this)) &&
+            (!other.multiplies || sharesLeftFactor(other)));
   }
+  /// Whether this class has nothing but numbers of the other one's rows, and
+  /// computes them element by element.
+  bool areStatisticsOf(const RowClass &other) const;
   bool sharesLeftFactor(const RowClass &other) const;
   /// Whether both go along the same columns, as far as they have some.
   bool haveCommonColumns(const RowClass &other) const;
