@@ -127,6 +127,7 @@ RowClass RowClass::get(Operation *op, const ValueDimensions &dimensions) {
     rows.dots.push_back(dot);
   }
   rows.fitsProduct = rows.multiplies || mayFollowDot(op);
+  rows.readsRows = llvm::any_of(getValueOperands(op), isRowTensor);
   rows.combines = combinesAllRows(op);
   rows.hasAnyLength = llvm::any_of(getValueOperands(op), isOfAnyLength) ||
                       llvm::any_of(op->getResults(), isOfAnyLength);
@@ -151,8 +152,8 @@ bool RowClass::sharesLeftFactor(const RowClass &other) const {
 }
 
 bool RowClass::areStatisticsOf(const RowClass &other) const {
-  return fitsProduct && !multiplies && !columns && shape && other.shape &&
-         shape->size() > 1 && shape->back() == 1 &&
+  return readsRows && fitsProduct && !multiplies && !columns && shape &&
+         other.shape && shape->size() > 1 && shape->back() == 1 &&
          shape->drop_back() == other.shape->drop_back();
 }
 
@@ -191,6 +192,7 @@ void RowClass::merge(const RowClass &other, const ValueDimensions &dimensions) {
   band = std::max(band, other.band);
   reducesMore |= other.reducesMore;
   combines |= other.combines;
+  readsRows |= other.readsRows;
   hasAnyLength |= other.hasAnyLength;
   multiplies |= other.multiplies;
   dots.append(other.dots);

@@ -73,6 +73,8 @@ struct RowClass {
   bool fitsProduct = true;
   /// The products of whole factors in memory.
   llvm::SmallVector<tile::DotOp, 2> dots;
+  /// Whether an op computes with rows; others repeat numbers and vectors.
+  bool readsRows = false;
   /// The shape of all results, statistics of its rows aside; none if they
   /// differ.
   std::optional<llvm::ArrayRef<int64_t>> shape;

@@ -278,7 +278,7 @@ static Operation *getOnlyUser(Value value) {
   for (OpOperand &use : value.getUses()) {
     if (&use == getSizeOperand(use.getOwner()))
       continue;
-    if (user)
+    if (user && user != use.getOwner())
       return nullptr;
     user = use.getOwner();
   }

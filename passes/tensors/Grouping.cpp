@@ -328,8 +328,9 @@ LogicalResult Grouper::formRowGroups() {
       // packed ones.
       Operation *producer = operand.get().getDefiningOp();
       const bool isPiece = producer && isPlace(producer);
-      if (producer && !isPiece && !isa<tile::PackBandsOp>(producer) &&
-          !isPieceInMemory(&op))
+      if (producer && isPieceInMemory(&op))
+        isDivided = true;
+      else if (producer && !isPiece && !isa<tile::PackBandsOp>(producer))
         join(&op, producer);
       SmallVector<Operation *> &others =
           readers[isPiece ? getWholeInMemory(operand.get()) : operand.get()];
