@@ -3,6 +3,7 @@
 """Functions of scores and masks in attention, beside the same functions of whole tensors
 in PyTorch: results, log-sum-exps and gradients, of captured tensors, too."""
 
+import functools
 import gc
 import types
 import weakref
@@ -420,6 +421,20 @@ def test_captured_numbers_that_change_compiled():
         for mask in (make_mask(DOCUMENTS, width), called):
             expected = flex_attention(*heads, mask_mod=mask, enable_gqa=True)
             assert torch.equal(step(mask), expected)
+
+
+def test_partial_functions_compiled():
+    def within(width, b, h, q, kv):
+        return (q >= kv) & (q - kv < width)
+
+    heads = [x.detach() for x in make_heads(KEYS, KEYS)]
+    mask = functools.partial(within, 3)
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def step():
+        return flex_attention(*heads, mask_mod=mask, enable_gqa=True)
+
+    assert torch.equal(step(), flex_attention(*heads, mask_mod=mask, enable_gqa=True))
 
 
 @pytest.mark.long(every=2)

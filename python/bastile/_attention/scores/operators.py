@@ -181,9 +181,8 @@ def find(functions):
     it, and a function of the operands and the numbers that computes the results."""
     if torch.compiler.is_dynamo_compiling():
         arguments = functions.what, functions.score_mod, functions.mask_mod
-        if not _OBJECTS_ARE_CONSTANTS and any(
-            not isinstance(x, (str, types.FunctionType, types.NoneType))
-            for x in arguments
+        if not _OBJECTS_ARE_CONSTANTS and not all(
+            isinstance(x, _CONSTANTS) for x in (functions.score_mod, functions.mask_mod)
         ):
             raise TypeError(
                 f"{functions.what}: torch.compile of PyTorch before 2.13 takes functions "
@@ -200,8 +199,10 @@ def find(functions):
     )
 
 
-#: Whether Dynamo gives objects that are called to what it takes for constant.
+#: Whether Dynamo gives objects that are called to what it takes for constant, and what
+#: it gives to that in any version.
 _OBJECTS_ARE_CONSTANTS = torch.torch_version.TorchVersion(torch.__version__) >= (2, 13)
+_CONSTANTS = types.FunctionType, functools.partial, types.NoneType
 
 
 class _Named(NamedTuple):
