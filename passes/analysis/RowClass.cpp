@@ -59,40 +59,14 @@ bool bastile::readsOtherRows(OpOperand &operand) {
          isa<tile::DotOp>(operand.getOwner());
 }
 
-/// Whether `value` is a product, or computed element by element from one.
-static bool isBehindProduct(Value value) {
-  llvm::SetVector<Operation *> ops;
-  auto add = [&](Value computed) {
-    if (Operation *op = computed.getDefiningOp())
-      ops.insert(op);
-  };
-  add(value);
-  for (size_t next = 0; next < ops.size(); ++next) {
-    if (isa<tile::DotOp>(ops[next]))
-      return true;
-    if (OpTrait::hasElementwiseMappableTraits(ops[next]))
-      llvm::for_each(ops[next]->getOperands(), add);
-  }
-  return false;
-}
-
-bool bastile::isInMemory(Value value) {
-  return isa<BlockArgument>(value) || isBehindProduct(value);
-}
-
-bool bastile::isPieceInMemory(Operation *op) {
-  auto split = dyn_cast<tile::SplitOp>(op);
-  return split && isInMemory(split.getInput());
-}
+bool bastile::isPieceInMemory(Operation *op) { return isa<tile::SplitOp>(op); }
 
 Value bastile::getWholeInMemory(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto piece = dyn_cast_if_present<tile::PieceOp>(op))
     return piece.getSource();
   auto split = dyn_cast_if_present<tile::SplitOp>(op);
-  return split && isPieceInMemory(op) && split.getStrands() == 1
-             ? split.getInput()
-             : Value();
+  return split && split.getStrands() == 1 ? split.getInput() : Value();
 }
 
 bool bastile::repeatsVector(Operation *op) {

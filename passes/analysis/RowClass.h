@@ -29,12 +29,8 @@ bool combinesSomeRows(mlir::Operation *op);
 /// fewer rows, each read for several, or more rows, to be combined.
 bool readsOtherRows(mlir::OpOperand &operand);
 
-/// Whether whole rows of `value` are in memory before a kernel reads some:
-/// those of arguments, of products, which no kernel takes apart that computes
-/// them, and of what that kernel computes of them.
-bool isInMemory(mlir::Value value);
-
 /// Whether `op` computes nothing: a piece of what is in memory is an address.
+/// All rows that are taken apart are in memory (FunctionVerifier.cpp).
 bool isPieceInMemory(mlir::Operation *op);
 
 /// The tensor in memory that `value` is a piece of, as a launch can take it:

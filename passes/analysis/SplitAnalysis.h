@@ -74,6 +74,7 @@ private:
   llvm::LogicalResult verifyUses(mlir::Operation *op);
 
   mlir::Block &block;
+  /// The ops that compute whole rows behind products (isWhole).
   llvm::DenseSet<mlir::Operation *> wholes;
   /// The number of each value. Uniform values have none, since each of their
   /// uses is split on its own.

@@ -47,6 +47,30 @@ static bool hasRows(Type type) {
          (tensor.getRank() > 1 || tensor.hasStaticShape());
 }
 
+/// Whether `value` is a product, or computed element by element from one.
+static bool isBehindProduct(Value value) {
+  llvm::SetVector<Operation *> ops;
+  auto add = [&](Value computed) {
+    if (Operation *op = computed.getDefiningOp())
+      ops.insert(op);
+  };
+  add(value);
+  for (size_t next = 0; next < ops.size(); ++next) {
+    if (isa<tile::DotOp>(ops[next]))
+      return true;
+    if (OpTrait::hasElementwiseMappableTraits(ops[next]))
+      llvm::for_each(ops[next]->getOperands(), add);
+  }
+  return false;
+}
+
+/// Whether whole rows of `value` are in memory before a kernel reads some:
+/// those of arguments, of products, which no kernel takes apart that computes
+/// them, and of what that kernel computes of them.
+static bool isInMemory(Value value) {
+  return isa<BlockArgument>(value) || isBehindProduct(value);
+}
+
 /// Whether `type` is that of rows whose length only a call knows, which
 /// products make.
 static bool hasDynamicRows(Type type) {

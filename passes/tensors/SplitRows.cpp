@@ -18,7 +18,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "passes/analysis/RowClass.h"
 #include "passes/analysis/SplitAnalysis.h"
 
 namespace bastile {
@@ -187,8 +186,8 @@ void RowSplitter::rewrite(tile::ReduceOp op) {
 Value RowSplitter::getWhole(Value value) {
   const int64_t count = analysis.getCount(value);
   Operation *op = value.getDefiningOp();
-  const bool isInMemory = !op || isa<tile::DotOp>(op) || analysis.isWhole(op);
-  if (count == 1 || (isInMemory && !ofPieces.contains(value)))
+  const bool isWhole = !op || isa<tile::DotOp>(op) || analysis.isWhole(op);
+  if (count == 1 || (isWhole && !ofPieces.contains(value)))
     return value;
   Value &join = joined[value];
   if (!join)
