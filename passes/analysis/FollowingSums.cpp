@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/analysis/LeastValues.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -351,13 +352,6 @@ bool TermFinder::arePowersOfOneRow() {
                         return isPowerOf(sum.exponent, power);
                       }) &&
          (!sum.divisor || isAtLeastSum(sum.divisor));
-}
-
-/// Whether `value` is an exponential or a constant that is not negative.
-static bool isNeverNegative(Value value) {
-  APFloat number(0.0);
-  return value.getDefiningOp<math::ExpOp>() ||
-         (isNumber(value, m_ConstantFloat(&number)) && !number.isNegative());
 }
 
 /// Whether `number` is at least the sum of the same powers as this sum's.

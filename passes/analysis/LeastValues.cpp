@@ -91,11 +91,27 @@ static bool sumsShownPowers(Value value) {
          });
 }
 
+/// Whether `value` adds a number above 0 to what is not negative.
+static bool addsNumber(Value value) {
+  auto terms = getTerms<arith::AddFOp>(value);
+  return terms && llvm::all_of(*terms, isNeverNegative) &&
+         llvm::any_of(*terms, [](Value term) {
+           return getNumber(term).value_or(0) > 0;
+         });
+}
+
 /// Whether `condition` asks if `value` is above minus infinity.
 static bool isAboveMinusInfinity(Value condition, Value value) {
   auto compare = condition.getDefiningOp<arith::CmpFOp>();
   return compare && compare.getPredicate() == arith::CmpFPredicate::OGT &&
          compare.getLhs() == value && getNumber(compare.getRhs()) == -INFINITY;
+}
+
+bool bastile::isNeverNegative(Value value) {
+  if (std::optional<double> number = getNumber(value))
+    return *number >= 0;
+  Value row = getReduced(value, tile::ReduceKind::Add);
+  return (row ? row : value).getDefiningOp<math::ExpOp>() != nullptr;
 }
 
 std::optional<double> bastile::findLeast(Value value) {
@@ -119,7 +135,7 @@ std::optional<double> bastile::findLeast(Value value) {
     return hasNumber ? std::optional(-INFINITY) : std::nullopt;
   }
   auto sum = value.getDefiningOp<arith::AddFOp>();
-  if (sum && sumsShownPowers(value))
+  if (sum && (addsNumber(value) || sumsShownPowers(value)))
     return 0;
   // A logarithm of what is above 0, and a part of that, are above minus
   // infinity.
@@ -128,7 +144,7 @@ std::optional<double> bastile::findLeast(Value value) {
     const std::optional<double> least = findLeast(op->getOperand(0));
     return least && *least >= 0 ? std::optional(-INFINITY) : std::nullopt;
   }
-  // That of a sum whose terms are at least 1 is no number of much size.
+  // That of a sum above is no number of much size.
   if (sum)
     if (Operation *log = getRepeated(sum.getRhs()).getDefiningOp();
         isa_and_present<math::LogOp, math::Log2Op>(log) &&

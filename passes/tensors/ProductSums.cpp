@@ -10,6 +10,7 @@
 #include "dialect/Rows.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/analysis/ExactDifferences.h"
+#include "passes/analysis/LeastValues.h"
 #include "passes/analysis/PowersOf2.h"
 #include "passes/analysis/StreamedFactors.h"
 #include "llvm/Support/MathExtras.h"
@@ -292,19 +293,15 @@ static Value getOfRow(Value value) {
                                                                    : Value();
 }
 
-/// Whether `value` is a sum of powers, at least, so that it has a logarithm.
-static bool isSumOfPowers(Value value) {
+/// Whether `value` is a sum of powers along rows, at least, so that it has a
+/// logarithm.
+static bool isAtLeastSumOfPowers(Value value) {
   if (auto sum = value.getDefiningOp<arith::AddFOp>()) {
-    auto isPower = [](Value term) {
-      return isa_and_present<math::ExpOp>(term.getDefiningOp());
-    };
-    return (isPower(sum.getRhs()) && isSumOfPowers(sum.getLhs())) ||
-           (isPower(sum.getLhs()) && isSumOfPowers(sum.getRhs()));
+    Value lhs = sum.getLhs(), rhs = sum.getRhs();
+    return (isNeverNegative(rhs) && isAtLeastSumOfPowers(lhs)) ||
+           (isNeverNegative(lhs) && isAtLeastSumOfPowers(rhs));
   }
-  auto reduce = value.getDefiningOp<tile::ReduceOp>();
-  return reduce && reduce.getKind() == tile::ReduceKind::Add &&
-         isRowReduction(reduce) &&
-         reduce.getInput().getDefiningOp<math::ExpOp>();
+  return value.getDefiningOp<tile::ReduceOp>() && isNeverNegative(value);
 }
 
 SmallVector<NormalizedPower> bastile::addLogarithms(func::FuncOp func) {
@@ -314,7 +311,7 @@ SmallVector<NormalizedPower> bastile::addLogarithms(func::FuncOp func) {
     auto exp = quotient.getLhs().getDefiningOp<math::ExpOp>();
     std::optional<PowerOf2> power = exp ? findRoundedPower(exp) : std::nullopt;
     Value divisor = getOfRow(quotient.getRhs());
-    if (!power || !divisor || !isSumOfPowers(divisor) ||
+    if (!power || !divisor || !isAtLeastSumOfPowers(divisor) ||
         !streamed.contains(quotient))
       continue;
     ImplicitLocOpBuilder builder(quotient.getLoc(), func.getContext());

@@ -22,10 +22,13 @@ from bastile.functions import (
     where,
 )
 
-#: The lowest number of float32. Every row of a mask has it as a sink: where a row sees
-#: no key, all powers are 0 and their sum is that of the sink, 1; beside any other score
-#: the sink's power is 0.
+#: The lowest number of float32, which stands for the maximum of a row that sees no key:
+#: minus infinity less it is minus infinity, whose power is 0.
 LOWEST = -3.4028234663852886e38
+#: What is added to the sum of a row's powers, so that a row that sees no key has the
+#: weights 0 / `NOTHING`. Any other row's sum is 1 or more, which rounding leaves as it is,
+#: also where all scores are `LOWEST`, as of a mask that is added.
+NOTHING = 2.0**-100
 
 
 def scores_of(query, key, scale, softcap):
@@ -68,19 +71,21 @@ def attend(scores, value, *, seen, sink, may_be_empty, drop, with_lse, dtype):
     For one kernel to do it all, the maximum and the sum have to be reductions of
     ``scores``, or follow from these and from what the maximum is limited by.
     """
-    floors = [] if sink is None else [sink]
     if seen is not None:
         scores = where(seen, scores, -math.inf)
-    if seen is not None or may_be_empty:
-        floors.append(LOWEST)
+    may_be_empty = may_be_empty or seen is not None
     largest = row_max(scores)
-    for floor in floors:
-        largest = maximum(largest, floor)
+    if sink is not None:
+        largest = maximum(largest, sink)
+    if may_be_empty:
+        largest = maximum(largest, LOWEST)
     largest = stop_gradient(largest)
     powers = exp(scores - largest)
     total = row_sum(powers)
-    for floor in floors:
-        total = total + exp(floor - largest)
+    if sink is not None:
+        total = total + exp(sink - largest)
+    if may_be_empty:
+        total = total + NOTHING
     weights = powers / total
     probability, seed = drop
     if probability:

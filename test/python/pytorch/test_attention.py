@@ -261,6 +261,22 @@ def test_rows_that_see_nothing_have_no_gradients(name):
     assert all(x.grad.isfinite().all() for x in heads)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_rows_whose_mask_adds_the_lowest_number(dtype):
+    # Such a row sees all keys alike, as in PyTorch: any score is lost beside the mask.
+    heads = make_heads(5, 5, dtype=dtype)
+    bias = torch.full((5, 5), LOWEST, dtype=dtype).triu(1)
+    bias[0] = LOWEST
+    bias.requires_grad_()
+    check(
+        [*heads, bias],
+        lambda: [ops.attention(*heads, bias=bias)],
+        lambda: attend(*heads, bias=bias)[:1],
+        TOLERANCES[dtype],
+        exact=[*heads, bias],
+    )
+
+
 @pytest.mark.long(every=17)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("lengths", [(70, 129), (1, 9), (9, 1)])
