@@ -93,6 +93,21 @@ double bastile::estimateSummingRegisters(const ScheduleFields &fields,
          ofValue * static_cast<double>(shape.numLiveValues);
 }
 
+double bastile::estimateOutlivingRegisters(const ScheduleFields &fields,
+                                           const KernelShape &shape) {
+  // The first bytes are among the values that are alive, and the assembler
+  // computes most of the others again.
+  constexpr int64_t bytesAlive = 32;
+  constexpr double perByte = 0.1;
+  return perByte * std::max<int64_t>(0, shape.keptBytes - bytesAlive) *
+         getElementsPerThread(fields);
+}
+
+bool bastile::isCrowded(const KernelShape &shape) {
+  const int64_t most = shape.numLongPartialRows > 0 ? 5 : 6;
+  return shape.numLiveValues > most;
+}
+
 int64_t bastile::getAvailableRegisters(const ScheduleFields &fields) {
   // Registers are given to four warps at a time.
   constexpr int64_t threadsAtOnce = 128;

@@ -62,6 +62,16 @@ double estimateRegisters(const ScheduleFields &fields,
 double estimateSummingRegisters(const ScheduleFields &fields,
                                 const KernelShape &shape);
 
+/// The registers that such a thread needs beside these where much of a row
+/// outlives a reduction, fitted to 200 backwards of random formulas.
+double estimateOutlivingRegisters(const ScheduleFields &fields,
+                                  const KernelShape &shape);
+
+/// Whether so many values of a formula are alive at once that registers for
+/// them, rather than for what is loaded, decide. The bounds on bytes are those
+/// of the formulas of norms.
+bool isCrowded(const KernelShape &shape);
+
 /// The registers that a thread of such a schedule can have.
 int64_t getAvailableRegisters(const ScheduleFields &fields);
 

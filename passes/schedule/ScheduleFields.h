@@ -86,6 +86,23 @@ void chooseReread(ScheduleFields &fields, const KernelShape &shape,
 /// every element once.
 void chooseBand(ScheduleFields &fields, const KernelShape &shape);
 
+/// Chooses the fields that are 0 by the bytes and the reductions of `shape`.
+void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
+                  const Target &target);
+
+/// Gives a thread less where it would spill: narrower vectors, on each of which
+/// fewer values are alive, or a row that more blocks share. Takes the first
+/// such schedule that fits, or the one that needs the fewest registers.
+void relieveRegisters(ScheduleFields &fields, const ScheduleFields &given,
+                      const KernelShape &shape, const Target &target);
+
+/// Gives a thread less that keeps sums of rows beside much that outlives a
+/// reduction, of which `relieveRegisters` knows nothing: one block of single
+/// elements to a multiprocessor, narrower vectors or, where many threads spill
+/// much, a row that more blocks share.
+void relieveSpilled(ScheduleFields &fields, const ScheduleFields &given,
+                    const KernelShape &shape, const Target &target);
+
 /// Chooses the fields that are 0 for a kernel of `shape`.
 void completeForGPU(ScheduleFields &fields, const KernelShape &shape,
                     const Target &target, mlir::MLIRContext *context);

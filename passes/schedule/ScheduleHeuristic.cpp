@@ -69,14 +69,6 @@ void chooseTileThreads(ScheduleFields &fields, int64_t pieces,
 /// as many elements one by one, beside sums of rows.
 enum class Pressure { Low, Medium, High };
 
-/// Whether so many values of a formula are alive at once that registers for
-/// them, rather than for what is loaded, decide. The bounds on bytes are those
-/// of the formulas of norms.
-bool isCrowded(const KernelShape &shape) {
-  const int64_t most = shape.numLongPartialRows > 0 ? 5 : 6;
-  return shape.numLiveValues > most;
-}
-
 /// Whether the ops of an element take longer than loading it. Each sweep
 /// computes them again, and threads that wait for others cost more than
 /// registers do.
@@ -313,8 +305,8 @@ void chooseSingleRow(ScheduleFields &fields, int64_t pieces) {
 
 } // namespace
 
-static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
-                         const Target &target) {
+void bastile::chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
+                           const Target &target) {
   if (shape.numCombinedRows > 0) {
     if (!fields.persistent)
       fields.persistent = 1;
@@ -410,83 +402,6 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     fields.columns = 4 * fields.getBlocks() * fields.threads * fields.vector;
 }
 
-/// By how many times a thread needs more registers than it can have.
-static double getExcess(const ScheduleFields &fields,
-                        const KernelShape &shape) {
-  const double needed = shape.numLongPartialRows > 0
-                            ? estimateSummingRegisters(fields, shape)
-                            : estimateRegisters(fields, shape);
-  return needed / getAvailableRegisters(fields);
-}
-
-/// Gives a thread less where it would spill: narrower vectors, on each of which
-/// fewer values are alive, or a row that more blocks share. Takes the first
-/// such schedule that fits, or the one that needs the fewest registers.
-static void relieveRegisters(ScheduleFields &fields,
-                             const ScheduleFields &given,
-                             const KernelShape &shape, const Target &target) {
-  // Of rows that are not added up, the registers are an upper bound, and what
-  // blocks of a cluster wait for each other costs as much as many spills.
-  const bool isSumming = shape.numLongPartialRows > 0;
-  const double mostExcess = isSumming ? 0.95 : 1.05;
-  const double mostOfBlocks = isSumming ? 0.95 : 1.5;
-  // Of narrower vectors than this, and of wide types, loads and addresses take
-  // more than spills.
-  constexpr int64_t fewestBytes = 8, wide = 4;
-  constexpr int64_t mostThreads = 512;
-  if (shape.numReductions == 0 || shape.band || isLoop(fields, shape))
-    return;
-  // Where few values are alive at once, the bounds on bytes hold, unless they
-  // are far from what is expected.
-  constexpr double farExcess = 1.2;
-  double least = getExcess(fields, shape);
-  if (!isCrowded(shape) && !(isSumming && least > farExcess))
-    return;
-  const ScheduleFields chosen = fields;
-  SmallVector<int64_t> vectors{chosen.vector};
-  if (!given.vector && chosen.vector % 2 == 0 && shape.minElementBytes < wide &&
-      chosen.vector * shape.minElementBytes > fewestBytes)
-    vectors.push_back(chosen.vector / 2);
-  // Single elements leave room for several blocks, unless much else is held.
-  const bool canShare = !given.cluster && chosen.rows == 1 &&
-                        (chosen.vector > 1 || chosen.persistent == 1);
-  const int64_t mostBlocks =
-      canShare ? target.maxBlocksPerCluster : chosen.getBlocks();
-  auto tryOther = [&](ScheduleFields other) {
-    chooseForGPU(other, shape, target);
-    chooseReread(other, shape, target);
-    if (isLoop(other, shape) || getExcess(other, shape) >= least)
-      return;
-    least = getExcess(other, shape);
-    fields = other;
-  };
-  for (int64_t blocks = chosen.getBlocks(); blocks <= mostBlocks; blocks *= 2)
-    for (int64_t vector : vectors) {
-      if (least <= (blocks > chosen.getBlocks() ? mostOfBlocks : mostExcess))
-        return;
-      // That was chosen already.
-      if (blocks == chosen.getBlocks() && vector == chosen.vector)
-        continue;
-      ScheduleFields other = given;
-      other.vector = vector;
-      if (blocks > 1)
-        other.cluster = blocks;
-      tryOther(other);
-    }
-  // Blocks of a row that cannot be shared by more of them have a vector for
-  // each thread.
-  const int64_t vectorsOfBlock = llvm::divideCeil(
-      shape.getSpan(fields.vector), fields.getBlocks() * fields.vector);
-  if (least <= mostOfBlocks || given.threads || fields.getBlocks() == 1 ||
-      vectorsOfBlock > mostThreads)
-    return;
-  ScheduleFields other = given;
-  other.vector = fields.vector;
-  other.cluster = fields.getBlocks();
-  other.threads = llvm::alignTo(vectorsOfBlock, kWarp);
-  tryOther(other);
-}
-
 /// Has a multiprocessor work on several rows of a costly formula where one
 /// block with a row would take most of its registers: while the threads wait
 /// for a reduction, no other row is computed on. Several blocks of few threads
@@ -575,6 +490,7 @@ void bastile::completeForGPU(ScheduleFields &fields, const KernelShape &shape,
   chooseForGPU(fields, shape, target);
   chooseReread(fields, shape, target);
   relieveRegisters(fields, given, shape, target);
+  relieveSpilled(fields, given, shape, target);
   overlapCostlyRows(fields, given, shape, target);
   if (shape.groups.empty() || isValidSchedule(fields, shape, target, context))
     return;
