@@ -144,7 +144,7 @@ std::optional<double> bastile::findLeast(Value value) {
     const std::optional<double> least = findLeast(op->getOperand(0));
     return least && *least >= 0 ? std::optional(-INFINITY) : std::nullopt;
   }
-  // That of a sum above is no number of much size.
+  // That of such a sum is no number of much size.
   if (sum)
     if (Operation *log = getRepeated(sum.getRhs()).getDefiningOp();
         isa_and_present<math::LogOp, math::Log2Op>(log) &&
