@@ -229,8 +229,16 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
       return ::llvm::cast<RowsAttr>(getSchedule());
     }
 
-    /// Bytes of shared memory that the program's buffers take in a block.
+    /// Bytes of shared memory that the program's buffers take in a block, which
+    /// a launch gives to it.
     int64_t getSharedBytes();
+    /// Bytes of shared memory that a block takes in all: buffers begin behind
+    /// what the code declares for barriers and numbers.
+    int64_t getAllSharedBytes();
+    /// What divides the addresses from which swizzles count, in bytes.
+    static constexpr int64_t kSwizzleAlignment = 1024;
+    /// What divides the address at which buffers begin, in bytes.
+    int64_t getSharedAlignment();
 
     /// What the attributes say of the argument at `position`.
     bool isArgReadOnly(unsigned position) {

@@ -34,6 +34,34 @@ int64_t ProgramOp::getSharedBytes() {
   return bytes;
 }
 
+/// What divides the address of all that the code declares, in bytes.
+static constexpr int64_t kScratchAlignment = 16;
+
+int64_t ProgramOp::getSharedAlignment() {
+  auto result = walk([&](BufferOp buffer) {
+    const bool isSwizzled =
+        isa<SharedAttr>(cast<MemRefType>(buffer.getType()).getMemorySpace());
+    return isSwizzled ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted() ? kSwizzleAlignment : kScratchAlignment;
+}
+
+int64_t ProgramOp::getAllSharedBytes() {
+  constexpr int64_t barrierBytes = 8;
+  uint64_t declared = 0;
+  walk([&](Operation *op) {
+    int64_t bytes = 0;
+    if (auto barriers = dyn_cast<MakeBarriersOp>(op))
+      bytes = barriers.getType().getCount() * barrierBytes;
+    else if (auto numbers = dyn_cast<MakeNumbersOp>(op))
+      bytes = cast<MemRefType>(numbers.getType()).getNumElements() *
+              getElementBytes(numbers.getType());
+    declared += llvm::alignTo(bytes, kScratchAlignment);
+  });
+  return static_cast<int64_t>(llvm::alignTo(declared, getSharedAlignment())) +
+         getSharedBytes();
+}
+
 ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
   return parseLaunched<ProgramOp>(parser, result);
 }

@@ -38,7 +38,8 @@ static bool isAccepted(ModuleOp fused, const CompileOptions &options,
   if (failed(passes.run(*copy)))
     return false;
   return llvm::all_of(copy->getOps<tile::ProgramOp>(), [&](auto program) {
-    return program.getSharedBytes() <= options.target->maxSharedBytesPerBlock;
+    return program.getAllSharedBytes() <=
+           options.target->maxSharedBytesPerBlock;
   });
 }
 

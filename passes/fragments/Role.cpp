@@ -301,9 +301,7 @@ static LogicalResult verifyPlace(Operation *op) {
   return success();
 }
 
-/// Checks that a block of `program` fits in a multiprocessor of `target`. What
-/// the code itself declares of shared memory, such as barriers, comes in
-/// addition.
+/// Checks that a block of `program` fits in a multiprocessor of `target`.
 static LogicalResult verifyLimits(tile::ProgramOp program,
                                   const Target &target) {
   if (target.isHost())
@@ -322,9 +320,9 @@ static LogicalResult verifyLimits(tile::ProgramOp program,
     return program.emitOpError("asks for clusters of ")
            << blocks << " blocks, which are more than the "
            << Target::kMostBlocksPerCluster << " of a cluster";
+  const int64_t most = target.maxSharedBytesPerBlock;
   auto result = program.walk([&](tile::BufferOp buffer) {
     const int64_t end = buffer.getEnd(blocks);
-    const int64_t most = target.maxSharedBytesPerBlock;
     if (end <= most)
       return WalkResult::advance();
     buffer.emitOpError("ends at ")
@@ -332,7 +330,13 @@ static LogicalResult verifyLimits(tile::ProgramOp program,
         << most << " of shared memory";
     return WalkResult::interrupt();
   });
-  return failure(result.wasInterrupted());
+  if (result.wasInterrupted())
+    return failure();
+  if (const int64_t bytes = program.getAllSharedBytes(); bytes > most)
+    return program.emitOpError("takes ")
+           << bytes << " bytes of shared memory with its barriers and numbers, "
+           << "but a block of " << target.name << " has at most " << most;
+  return success();
 }
 
 bool bastile::hasInstructions(const Target &target, tile::ProgramOp program) {

@@ -63,13 +63,6 @@ namespace {
 LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::ProgramOp program) {
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
   auto module = program->getParentOfType<ModuleOp>();
-  // A swizzle counts from addresses that this divides.
-  bool isSwizzled = false;
-  program.walk([&](tile::BufferOp buffer) {
-    isSwizzled |= isa<tile::SharedAttr>(
-        cast<MemRefType>(buffer.getType()).getMemorySpace());
-  });
-  const uint64_t alignment = isSwizzled ? 1024 : 16;
   std::string name = (program.getSymName() + "_shared").str();
   // A function of the user may have this name already.
   while (Operation *found = module.lookupSymbol(name)) {
@@ -80,10 +73,10 @@ LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::ProgramOp program) {
   }
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(program);
-  return LLVM::GlobalOp::create(builder, program.getLoc(), type,
-                                /*isConstant=*/false, LLVM::Linkage::External,
-                                name,
-                                /*value=*/Attribute(), alignment, kShared);
+  return LLVM::GlobalOp::create(
+      builder, program.getLoc(), type,
+      /*isConstant=*/false, LLVM::Linkage::External, name,
+      /*value=*/Attribute(), program.getSharedAlignment(), kShared);
 }
 
 struct LowerBuffer : public OpConversionPattern<tile::BufferOp> {

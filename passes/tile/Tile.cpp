@@ -120,7 +120,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     SmallVector<tile::ProgramOp> programs = buildVariants(kernel, target);
     // What follows the product decides how much memory the program takes.
     for (tile::ProgramOp program : programs)
-      if (const int64_t bytes = program.getSharedBytes(),
+      if (const int64_t bytes = program.getAllSharedBytes(),
           most = target.maxSharedBytesPerBlock;
           bytes > most)
         return kernel.emitError("schedule ")

@@ -186,3 +186,14 @@ tile.program @large_conversion(%n: index) attributes {dimensions = ["n"], progra
       -> tensor<128x128xf32, #tile.blocked<vector = 4, threadRows = 4, threadColumns = 32>>
   tile.return
 }
+
+// -----
+
+// The buffer has room for itself, and begins behind the numbers.
+// expected-error @below {{'tile.program' op takes 233472 bytes of shared memory with its barriers and numbers, but a block of sm_90a has at most 232448}}
+tile.program @behind_numbers(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.launch<threads = 128>} {
+  %0 = tile.make_numbers : memref<2x4xi32, #gpu.address_space<workgroup>>
+  %1 = tile.buffer {offset = 0 : i64} : memref<227x8x64xbf16, #tile.shared<swizzle = 128>>
+  tile.return
+}

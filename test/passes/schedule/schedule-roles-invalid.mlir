@@ -54,7 +54,7 @@ tile.kernel @split_columns(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> te
 
 // -----
 
-// expected-error@+1 {{262144 bytes of the factors in 2 stages, of sums and of results are more than the 232448 of a block's shared memory; use fewer 'stages' or 'columns'}}
+// expected-error@+1 {{263168 bytes of the factors in 2 stages, of sums and of results are more than the 232448 of a block's shared memory; use fewer 'stages' or 'columns'}}
 tile.kernel @split_bytes(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
     attributes {schedule = #tile.matmul<columns = 256, cluster = 1, split = 2>} {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>

@@ -33,6 +33,28 @@ func.func @both(%q: tensor<?x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128
 
 // -----
 
+// Three numbers of each query in four stages, and the barriers behind them, do
+// not fit beside the boxes: there are three stages.
+// CHECK-LABEL: tile.kernel @numbers_kernel(
+// CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 128, depth = 64, threads = 384, vector = 2, stages = 3, roles = 2, cluster = 1, steps = 1>
+func.func @numbers(%q: tensor<?x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128xbf16>, %dy: tensor<?x128xbf16>, %lse: tensor<?x1xf32>, %delta: tensor<?x1xf32>, %slope: tensor<?x1xf32>) -> (tensor<?x128xf32>, tensor<?x128xf32>) {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x128xbf16>, tensor<?x128xbf16> -> tensor<?x?xf32>
+  %slopes = tile.broadcast %slope like %s : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %lses = tile.broadcast %lse like %s : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %deltas = tile.broadcast %delta like %s : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %biased = arith.mulf %s, %slopes : tensor<?x?xf32>
+  %x = arith.subf %biased, %lses : tensor<?x?xf32>
+  %p = math.exp %x : tensor<?x?xf32>
+  %dv = tile.dot %p, %dy contract [0, 0] : tensor<?x?xf32>, tensor<?x128xbf16> -> tensor<?x128xf32>
+  %dp = tile.dot %dy, %v contract [1, 1] : tensor<?x128xbf16>, tensor<?x128xbf16> -> tensor<?x?xf32>
+  %less = arith.subf %dp, %deltas : tensor<?x?xf32>
+  %ds = arith.mulf %p, %less : tensor<?x?xf32>
+  %dk = tile.dot %ds, %q contract [0, 0] : tensor<?x?xf32>, tensor<?x128xbf16> -> tensor<?x128xf32>
+  return %dk, %dv : tensor<?x128xf32>, tensor<?x128xf32>
+}
+
+// -----
+
 // A schedule may have each step end before the next one begins.
 // CHECK-LABEL: tile.kernel @ended_kernel(
 // CHECK-SAME:    schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 384, vector = 2, stages = 4, roles = 2, cluster = 1, steps = 1>
