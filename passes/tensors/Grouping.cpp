@@ -574,6 +574,7 @@ FailureOr<SmallVector<Group>> Grouper::run() {
   formVectorGroups();
   formSharedGroups();
   recomputeFollowers(groups);
+  separateNumbers(func, groups, owners, dimensions);
   if (failed(collectOutputs()))
     return failure();
   return std::move(groups);

@@ -69,6 +69,15 @@ collectGroups(mlir::func::FuncOp func, const ValueDimensions &dimensions);
 /// product, if that leaves fewer bytes in memory.
 void recomputeFollowers(llvm::MutableArrayRef<Group> groups);
 
+/// Gives each number of a row that the kernel of a product would leave, and
+/// that is none of its columns, to a kernel on rows, if only a call knows how
+/// many columns there are: of none, no program would be there to store it.
+/// `owners` are the groups of `func`'s ops.
+void separateNumbers(mlir::func::FuncOp func,
+                     llvm::SmallVectorImpl<Group> &groups,
+                     llvm::DenseMap<mlir::Operation *, size_t> &owners,
+                     const ValueDimensions &dimensions);
+
 } // namespace bastile
 
 #endif // BASTILE_PASSES_TENSORS_GROUPING_H

@@ -8,6 +8,8 @@
 
 #include "dialect/ElementBytes.h"
 #include "dialect/KernelSpace.h"
+#include "dialect/Rows.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -70,5 +72,134 @@ void bastile::recomputeFollowers(MutableArrayRef<Group> groups) {
     for (const Group &product : groups)
       if (multiplies(product))
         recompute(rows, product);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers of rows
+//===----------------------------------------------------------------------===//
+
+/// The product over whose rows and columns the kernel of `group` goes; null if
+/// it multiplies nothing. Products ahead of it belong to its factor.
+static tile::DotOp getLastDot(const Group &group) {
+  tile::DotOp last;
+  for (Operation *op : group.ops)
+    if (auto dot = dyn_cast<tile::DotOp>(op);
+        dot && (!last || last->isBeforeInBlock(dot)))
+      last = dot;
+  return last;
+}
+
+namespace {
+
+/// Takes numbers of rows out of the group of a product.
+class NumberSeparator {
+public:
+  NumberSeparator(func::FuncOp func, ArrayRef<Group> groups,
+                  DenseMap<Operation *, size_t> &owners,
+                  const ValueDimensions &dimensions)
+      : func(func), groups(groups), owners(owners), dimensions(dimensions) {}
+
+  /// The group of the numbers that group `index` would leave; it has no ops if
+  /// there are none.
+  Group separate(size_t index);
+  /// Removes what `group` computed for others alone.
+  void prune(Group &group, size_t index);
+
+private:
+  bool isLeft(Operation *op, size_t index);
+  void addInput(Group &numbers, Value input, tile::DotOp dot) const;
+
+  func::FuncOp func;
+  ArrayRef<Group> groups;
+  DenseMap<Operation *, size_t> &owners;
+  const ValueDimensions &dimensions;
+};
+
+} // namespace
+
+/// Whether group `index` leaves a result of `op` for others.
+bool NumberSeparator::isLeft(Operation *op, size_t index) {
+  if (owners.lookup(op) != index)
+    return false;
+  return llvm::any_of(op->getResults(), [&](Value result) {
+    return llvm::is_contained(func.front().getTerminator()->getOperands(),
+                              result) ||
+           llvm::any_of(groups, [&](const Group &group) {
+             return group.inputs.contains(result);
+           });
+  });
+}
+
+/// Adds `input` to the inputs of `numbers`. Of a product, a number of its rows
+/// needs nothing but sizes, which the product's left factor may have as well.
+void NumberSeparator::addInput(Group &numbers, Value input,
+                               tile::DotOp dot) const {
+  const Value factor = dot.getA();
+  const unsigned leading = dot.getSumType().getRank() - 1;
+  auto hasSize = [&](unsigned place) {
+    return dimensions.get(input, place) == dimensions.get(factor, place);
+  };
+  if (input != dot.getResult() || !llvm::all_of(llvm::seq(leading), hasSize)) {
+    numbers.inputs.insert(input);
+    return;
+  }
+  numbers.inputs.insert(factor);
+  numbers.sizeSources.push_back({input, factor});
+}
+
+Group NumberSeparator::separate(size_t index) {
+  const Group &group = groups[index];
+  Group numbers;
+  tile::DotOp dot = getLastDot(group);
+  if (!dot || !ShapedType::isDynamic(dot.getSumType().getShape().back()))
+    return numbers;
+  for (Operation *op : group.ops)
+    if (isRowTensor(op->getResult(0)) && isLeft(op, index) &&
+        !KernelSpace::hasColumns(op->getResult(0)))
+      numbers.ops.insert(op);
+  for (size_t next = 0; next < numbers.ops.size(); ++next)
+    for (Value operand : numbers.ops[next]->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (producer && group.ops.contains(producer) &&
+          !isa<tile::DotOp>(producer))
+        numbers.ops.insert(producer);
+      else
+        addInput(numbers, operand, dot);
+    }
+  return numbers;
+}
+
+void NumberSeparator::prune(Group &group, size_t index) {
+  SmallVector<Operation *> ops(group.ops.getArrayRef());
+  llvm::sort(ops, [](Operation *lhs, Operation *rhs) {
+    return rhs->isBeforeInBlock(lhs);
+  });
+  for (Operation *op : ops)
+    if (!isLeft(op, index) &&
+        llvm::none_of(op->getUsers(), [&](Operation *user) {
+          return group.ops.contains(user);
+        }))
+      group.ops.remove(op);
+  group.inputs.remove_if([&](Value input) {
+    return llvm::none_of(input.getUsers(), [&](Operation *user) {
+      return group.ops.contains(user);
+    });
+  });
+}
+
+void bastile::separateNumbers(func::FuncOp func, SmallVectorImpl<Group> &groups,
+                              DenseMap<Operation *, size_t> &owners,
+                              const ValueDimensions &dimensions) {
+  for (size_t index = 0, end = groups.size(); index < end; ++index) {
+    NumberSeparator separator(func, groups, owners, dimensions);
+    Group numbers = separator.separate(index);
+    if (numbers.ops.empty())
+      continue;
+    for (Operation *op : numbers.ops)
+      if (!KernelSpace::hasColumns(op->getResult(0)))
+        owners[op] = groups.size();
+    separator.prune(groups[index], index);
+    groups.push_back(std::move(numbers));
   }
 }

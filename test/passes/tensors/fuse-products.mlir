@@ -488,3 +488,39 @@ func.func @needed_rows(%x: tensor<?x8xbf16>, %s: tensor<?x1xf32>, %w: tensor<4x8
   %3 = tile.dot %2, %w contract [1, 1] : tensor<?x8xf32>, tensor<4x8xbf16> -> tensor<?x4xf32>
   return %3, %2 : tensor<?x4xf32>, tensor<?x8xf32>
 }
+
+// -----
+
+// Where there may be no columns, no program of the product would be there to
+// leave numbers of its rows: a kernel on rows does, and the product's computes
+// those again that it needs. The left factor tells how many rows there are.
+// CHECK-LABEL: tile.kernel @numbers_kernel0(
+// CHECK-SAME:    -> tensor<?x?xf32>
+// CHECK:         tile.dot
+// CHECK:         tile.broadcast %{{.*}} like %{{.*}} -> tensor<?x1xf32>
+// CHECK-LABEL: tile.kernel @numbers_kernel1(
+// CHECK-SAME:    %[[A:.*]]: tensor<1x1xf32>, %[[X:.*]]: tensor<?x8xf32>) -> tensor<?x1xf32>
+// CHECK-NEXT:    tile.broadcast %[[A]] like %[[X]]
+// CHECK-NEXT:    tile.return
+func.func @numbers(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>, %a: tensor<1x1xf32>)
+    -> (tensor<?x?xf32>, tensor<?x1xf32>) {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<?x8xf32> -> tensor<?x?xf32>
+  %1 = tile.broadcast %a like %0 : tensor<1x1xf32>, tensor<?x?xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %0 : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %3 = arith.mulf %0, %2 : tensor<?x?xf32>
+  return %3, %1 : tensor<?x?xf32>, tensor<?x1xf32>
+}
+
+// -----
+
+// A product with columns leaves its rows' numbers itself.
+// CHECK-LABEL: tile.kernel @known_columns_kernel(
+// CHECK-SAME:    -> (tensor<?x4xf32>, tensor<?x1xf32>)
+func.func @known_columns(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>, %a: tensor<?x1xf32>)
+    -> (tensor<?x4xf32>, tensor<?x1xf32>) {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  %1 = arith.mulf %a, %a : tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %0 : tensor<?x1xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %3 = arith.mulf %0, %2 : tensor<?x4xf32>
+  return %3, %1 : tensor<?x4xf32>, tensor<?x1xf32>
+}

@@ -421,6 +421,19 @@ def test_nothing_to_attend(batch, queries, keys, name):
     assert all(x.isfinite().all() for x in gradients)
 
 
+@pytest.mark.parametrize("queries, size", [(1, 8), (3, 300), (3, 1)])
+def test_no_keys_of_scores_in_memory(queries, size):
+    heads = make_heads(queries, 0, sizes=(size, size))
+    sinks = torch.arange(6.0, dtype=torch.float64, requires_grad=True)
+    result, lse = ops.attention(*heads, causal=True, sinks=sinks, return_lse=True)
+    assert not result.any()
+    torch.testing.assert_close(lse, sinks[:, None].expand_as(lse))
+    (gradient,) = torch.autograd.grad(lse.sum(), sinks)
+    torch.testing.assert_close(gradient, torch.full_like(sinks, 2.0 * queries))
+    _, lse = ops.attention(*heads, causal=True, return_lse=True)
+    assert (lse == LOWEST).all()
+
+
 def test_examples_of_the_guide():
     root = pathlib.Path(__file__).resolve().parents[3]
     blocks = (root / "docs/attention.md").read_text().split("```python\n")[1:]
