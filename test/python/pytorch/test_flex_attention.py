@@ -3,6 +3,7 @@
 """Functions of scores and masks in attention, beside the same functions of whole tensors
 in PyTorch: results, log-sum-exps and gradients, of captured tensors, too."""
 
+import collections
 import functools
 import gc
 import types
@@ -13,6 +14,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from attention import attend, make_heads
+from bastile._attention.scores import operators
 from bastile.functional import flex_attention
 from torch.nn.attention import flex_attention as pytorch
 
@@ -347,6 +349,71 @@ def test_what_functions_capture_may_change():
             found = flex_attention(*heads, mask_mod=mask, enable_gqa=True)
             wanted = written(*heads, None, mask)[0]
             torch.testing.assert_close(found, wanted)
+
+
+class Settings:
+    width = 2
+    widths = (2,)
+
+
+class Inherited(Settings):
+    pass
+
+
+class Contents:
+    def __init__(self):
+        self.own = {"width": 2}
+
+    def __getitem__(self, name):
+        return self.own[name]
+
+
+def test_numbers_that_functions_find_elsewhere_may_change(monkeypatch):
+    """In other modules, classes, containers and, where a name is computed, anywhere."""
+    heads = [x.detach() for x in make_heads(QUERIES, KEYS)]
+    module = types.ModuleType("settings_of_a_test")
+    exec("def near(b, h, q, kv):\n    return (q - kv).abs() < width", vars(module))
+    module.space = types.SimpleNamespace()
+    widths, contents = collections.deque([2]), Contents()
+
+    def of_function(b, h, q, kv):
+        return (q - kv).abs() < of_function.own["width"]
+
+    masks = [
+        lambda b, h, q, kv: module.near(b, h, q, kv),
+        lambda b, h, q, kv: (q - kv).abs() < module.parts["width"],
+        lambda b, h, q, kv: (q - kv).abs() < module.space.width,
+        lambda b, h, q, kv: (q - kv).abs() < Inherited.width,
+        lambda b, h, q, kv: (q - kv).abs() < Settings.widths[0],
+        lambda b, h, q, kv: (q - kv).abs() < getattr(module.space, "width"),
+        lambda b, h, q, kv: (q - kv).abs() < max(module.some),
+        lambda b, h, q, kv: (q - kv).abs() < widths[0],
+        lambda b, h, q, kv: (q - kv).abs() < contents["width"],
+        of_function,
+    ]
+    for width in (2, 4):
+        module.width = module.space.width = widths[0] = width
+        module.parts, module.some = {"width": width}, {1, width}
+        contents.own["width"] = width
+        of_function.own = {"width": width}
+        monkeypatch.setattr(Settings, "width", width)
+        monkeypatch.setattr(Settings, "widths", (width,))
+        wanted = written(*heads, None, make_keyword(width))[0]
+        for mask in masks:
+            found = flex_attention(*heads, mask_mod=mask, enable_gqa=True)
+            torch.testing.assert_close(found, wanted)
+
+
+def test_functions_that_are_looked_at_again_compile_nothing():
+    contents, compiled = Contents(), None
+    for _ in range(3):
+        functions = operators.Functions(
+            "a test", None, lambda b, h, q, kv: q - kv < contents["width"]
+        )
+        assert not functions.captured.is_complete
+        formula = functions.formula()
+        assert compiled in (None, formula)
+        compiled = formula
 
 
 def test_captured_tensors_do_not_live_on():

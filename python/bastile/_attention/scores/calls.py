@@ -279,6 +279,8 @@ def compute(name, operands, named):
     an operator."""
     if name.startswith("__"):
         return getattr(torch.Tensor, name)(*operands, **named)
+    if name[0] == "r" and name[1:] in _SWAPPED:
+        return compute(name[1:], reversed(operands), named)
     for place in (operator, torch, torch.Tensor, torch.nn.functional):
         function = getattr(place, name, None)
         # Some names are those of types as well, such as torch.float.

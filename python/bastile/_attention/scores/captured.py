@@ -5,7 +5,9 @@ that differ in nothing but these.
 Functions of masks are mostly made anew for each call, by functions that return them.
 """
 
+import collections
 import functools
+import sys
 import types
 from typing import Any
 
@@ -20,6 +22,9 @@ class Captured:
         self.tensors: list[torch.Tensor] = []
         #: What the key names by its identity, which has to live as long as the key.
         self.named: list[Any] = []
+        #: Whether functions that have the same key compute the same. They need not where
+        #: they may look at objects whose contents the key does not know.
+        self.is_complete = True
         self._running = []
         self._asked = set()
 
@@ -50,8 +55,10 @@ class Captured:
         if isinstance(value, functools.partial):
             parts = value.func, value.args, tuple(sorted(value.keywords.items()))
             return "partial", *map(self.key_of, parts)
-        if isinstance(value, (tuple, list)):
+        if isinstance(value, (tuple, list, collections.deque)):
             return type(value), *(self.key_of(x, names) for x in value)
+        if isinstance(value, (set, frozenset)):
+            return "set", frozenset(self.key_of(x, names) for x in value)
         if isinstance(value, dict):
             return "dict", *(self.key_of(x, names) for x in value.items())
         return self._key_of_object(value, names)
@@ -74,29 +81,26 @@ class Captured:
     def _key_of_function(self, function, names):
         for number, known in enumerate(self._running):
             if known is function:
-                return "again", number, _numbers_of(function, names)
+                return self._add_attributes(("again", number), function, names)
         self._running.append(function)
         asked = _names_of(function)
+        self.is_complete &= _LOOK_UPS.isdisjoint(asked)
         parts = [function.__defaults__, function.__kwdefaults__]
         parts += [cell.cell_contents for cell in function.__closure__ or ()]
         found = function.__globals__
         parts += [found[name] for name in asked if name in found]
-        return (
-            "function",
-            function.__code__,
-            _numbers_of(function, names),
-            *(self.key_of(part, asked) for part in parts),
-        )
+        key = self._add_attributes(("function", function.__code__), function, names)
+        return *key, *(self.key_of(part, asked) for part in parts)
 
     def _key_of_object(self, value, names):
         """A key of an object by its identity, and of its attributes, which may change."""
         if isinstance(value, types.ModuleType):
             # Dynamo of PyTorch 2.11 has no id of a module.
-            return "module", value.__name__, _numbers_of(value, names)
+            return self._add_attributes(("module", value.__name__), value, names)
         self.named.append(value)
         key = "object", id(value)
         if isinstance(value, _NAMED):
-            return *key, _numbers_of(value, names)
+            return self._add_attributes(key, value, names)
         if hasattr(value, "tobytes"):
             # An array of NumPy, or a number.
             return "array", str(value.dtype), value.shape, value.tobytes()
@@ -104,6 +108,20 @@ class Captured:
         if function is not None:
             key = *key, self.key_of(function)
             names = (*names, *_names_of(function))
+        self.is_complete &= not _has_contents(value, function)
+        return self._add(key, value, names)
+
+    def _add_attributes(self, key, value, names):
+        """``key`` and that of the attributes ``names`` of a module, a class or a
+        function; of libraries', those that are numbers."""
+        if torch.compiler.is_dynamo_compiling():
+            return key
+        if _is_of_library(value):
+            return *key, _numbers_of(value, names)
+        return self._add(key, value, names)
+
+    def _add(self, key, value, names):
+        """``key`` and that of the attributes ``names`` of ``value``."""
         for name in names:
             if (id(value), name) in self._asked or not hasattr(value, name):
                 continue
@@ -112,8 +130,37 @@ class Captured:
         return key
 
 
-#: Attributes of these have no tensors, and are mostly other functions.
+#: What has a name of its own, by which its attributes are found.
 _NAMED = types.BuiltinFunctionType, type
+
+#: By these, a function may look at what no name in its code says.
+_LOOK_UPS = frozenset(
+    ("getattr", "vars", "globals", "eval", "exec", "attrgetter", "__dict__")
+)
+
+#: By these methods, an object has contents that are no attributes of it.
+_OF_CONTENTS = ("__getitem__", "__iter__", "__contains__", "__len__", "__getattr__")
+
+
+def _is_of_library(value):
+    """Whether a module, a class or a function is of Python's library, PyTorch or NumPy:
+    what functions find there stays as it is."""
+    is_module = isinstance(value, types.ModuleType)
+    name = value.__name__ if is_module else value.__module__
+    first = (name or "builtins").partition(".")[0]
+    return first in sys.stdlib_module_names or first in ("torch", "numpy")
+
+
+def _has_contents(value, function):
+    """Whether what ``value`` computes may follow from more than its attributes and
+    ``function``, which runs where it is called."""
+    if torch.compiler.is_dynamo_compiling():
+        return False
+    if callable(value) and function is None:
+        return True
+    found = (getattr(type(value), name, None) for name in _OF_CONTENTS)
+    # What PyTorch's modules look up by name are their own attributes.
+    return any(x not in (None, torch.nn.Module.__getattr__) for x in found)
 
 
 def _function_of(value):
@@ -135,9 +182,7 @@ def _names_of(function):
 
 def _numbers_of(value, names):
     """Attributes of a module, a class or a function that are numbers of Python."""
-    if torch.compiler.is_dynamo_compiling() or not hasattr(value, "__dict__"):
-        return ()
-    found = vars(value)
+    found = getattr(value, "__dict__", {})
     return tuple(
         (name, type(found[name]), repr(found[name]))
         for name in names

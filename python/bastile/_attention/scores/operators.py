@@ -11,10 +11,11 @@ import torch
 from bastile import _bastile
 from bastile._attention.scores import values
 from bastile._attention.scores.captured import Captured
-from bastile._compiler import capture, tensor_types, traced_graph
+from bastile._compiler import capture, symbols, tensor_types, traced_graph
 from bastile._compiler.symbols import Symbol
 from bastile._compiler.traced_operators import TracedOperator
 from bastile._formulas.attention import attend, scores_of
+from bastile.functions import where
 
 _OPERANDS = ("query", "key", "value")
 _OPTIONS = ("query_offset", "key_offset", "sinks", "seed")
@@ -61,9 +62,13 @@ class Functions:
 
     def formula(self) -> "Formula":
         """The formula of all functions that differ in nothing but captured tensors."""
-        found = _known.get(self.key)
+        key = self.key
+        if not self.captured.is_complete:
+            # What they compute has to be seen, as it may have changed.
+            key = *key, Reads(self).text()
+        found = _known.get(key)
         if found is None:
-            found = _known[self.key] = Formula(self)
+            found = _known[key] = Formula(self)
         # Code for other types and shapes is traced from functions of a later call, so
         # that tensors of an earlier one do not live on.
         found.functions = self
@@ -84,15 +89,62 @@ class Functions:
         return scores, seen
 
 
+class Reads:
+    """What functions read of captured tensors, and what they compute."""
+
+    def __init__(self, functions):
+        #: Each `Read`, and the pairs of these, of the query and of the key, that the
+        #: functions find equal.
+        self.reads, self.equals = [], []
+        graph = _bastile.Graph("functions")
+        scores = Symbol(graph, graph.argument("scores", "tensor<?x?x?x?x?xf32>", ()))
+
+        def argument(name, axes, element):
+            batch, head, query, key = (
+                None if axis in axes else 1 for axis in values.AXES
+            )
+            type = tensor_types.tensor_type([batch, head, head, query, key], element)
+            return Symbol(graph, graph.argument(name, type, ()))
+
+        def take(read):
+            if read not in self.reads:
+                self.reads.append(read)
+            dtype = functions.captured.tensors[read.number].dtype
+            element = tensor_types.element_type(KERNEL_TYPES.get(dtype, dtype))
+            return argument(f"read{len(self.reads)}", read.axes(), element)
+
+        def take_ranges(*pair):
+            if pair not in self.equals:
+                self.equals.append(pair)
+            shared = (pair[0].axes() | pair[1].axes()) - _RANGES.keys()
+            return [
+                [
+                    argument(f"{name}{len(self.equals)}", shared | {axis}, "i32")
+                    for name in names
+                ]
+                for axis, names in _RANGES.items()
+            ]
+
+        with traced_graph.tracing_into(graph):
+            offsets = dict.fromkeys(functions.offsets, 0)
+            scores, seen = functions.apply(scores, take, take_ranges, offsets)
+            if seen is not None:
+                scores = where(seen, scores, 0.0)
+        self._graph, self._scores = graph, scores
+
+    def text(self) -> str:
+        """The formula of the scores, with 0 for what is not seen."""
+        with traced_graph.tracing_into(self._graph):
+            return symbols.finish(self._graph, "functions", [self._scores])
+
+
 class Formula:
     """Attention with functions in it, as an operator."""
 
     def __init__(self, functions):
         self.functions = functions
-        #: Each `Read` of the functions, and the pairs of these, of the query and of the
-        #: key, that they find equal.
-        self.reads, self.equals = [], []
-        self._find_reads()
+        found = Reads(functions)
+        self.reads, self.equals = found.reads, found.equals
         names = [f"captured{i}" for i in range(len(self.reads))]
         along_keys = [
             name for name, read in zip(names, self.reads) if "key" in read.axes()
@@ -114,40 +166,6 @@ class Formula:
         self.operator = TracedOperator(
             flex_attention, any_length=along_keys, key=f"flex_attention_{len(_known)}"
         )
-
-    def _find_reads(self):
-        graph = _bastile.Graph("functions")
-        scores = Symbol(graph, graph.argument("scores", "tensor<?x?x?x?x?xf32>", ()))
-
-        def argument(name, axes, element):
-            batch, head, query, key = (
-                None if axis in axes else 1 for axis in values.AXES
-            )
-            type = tensor_types.tensor_type([batch, head, head, query, key], element)
-            return Symbol(graph, graph.argument(name, type, ()))
-
-        def take(read):
-            if read not in self.reads:
-                self.reads.append(read)
-            dtype = self.functions.captured.tensors[read.number].dtype
-            element = tensor_types.element_type(KERNEL_TYPES.get(dtype, dtype))
-            return argument(f"read{len(self.reads)}", read.axes(), element)
-
-        def take_ranges(*pair):
-            if pair not in self.equals:
-                self.equals.append(pair)
-            shared = (pair[0].axes() | pair[1].axes()) - _RANGES.keys()
-            return [
-                [
-                    argument(f"{name}{len(self.equals)}", shared | {axis}, "i32")
-                    for name in names
-                ]
-                for axis, names in _RANGES.items()
-            ]
-
-        with traced_graph.tracing_into(graph):
-            offsets = dict.fromkeys(self.functions.offsets, 0)
-            self.functions.apply(scores, take, take_ranges, offsets)
 
     def _compute(self, query, key, value, query_offset, key_offset, sinks, seed, *rest):
         *captured, scale, softcap, dropout, with_lse = rest
