@@ -9,7 +9,7 @@ import torch
 
 from bastile import functional as F
 from bastile import ops
-from bastile._patching import modules
+from bastile._patching import modules, sharded
 
 
 def loss(head, hidden, targets, *, items, ignore_index, soft_cap, temperature):
@@ -29,7 +29,7 @@ def loss(head, hidden, targets, *, items, ignore_index, soft_cap, temperature):
     if found is None:
         value, correct = _of_logits(head(hidden), targets, items, options)
     else:
-        hidden, weight, bias = found
+        hidden, weight, bias, gathered = found
         targets = targets.to(hidden.device)
         value, correct = ops.linear_cross_entropy(
             hidden,
@@ -40,6 +40,8 @@ def loss(head, hidden, targets, *, items, ignore_index, soft_cap, temperature):
             returns=("loss", "correct"),
             **options,
         )
+        if gathered is not None:
+            gathered.release(value)
     counts = targets != ignore_index
     accuracy = (correct.bool() & counts).sum() / counts.sum().clamp(min=1)
     return value, accuracy
@@ -56,24 +58,27 @@ def _of_logits(logits, targets, items, options):
     return divide(loss, items), correct.view(targets.shape)
 
 
-def logits(head, hidden):
-    """The logits of hidden states, for those whose loss was computed by `loss`."""
+def logits(model, head, hidden):
+    """The logits of hidden states, for those whose loss was computed by `loss`. ``head``
+    is the module of ``model`` that makes them."""
     layer = _chosen(head)
-    if torch.is_grad_enabled() and _is_sharded_apart(layer):
+    if torch.is_grad_enabled() and sharded.is_apart(layer):
         # The layer is not called, as the loss does not call it: FSDP's hooks would
         # reduce the weight's gradient before the loss has added its own.
         found = _operands(layer, hidden)
         if found is not None:
-            return torch.nn.functional.linear(*found)
+            *operands, gathered = found
+            result = torch.nn.functional.linear(*operands)
+            if gathered is not None:
+                gathered.release(result)
+            return result
+    if sharded.is_unit(model) and any(map(sharded.is_sharded, head.parameters())):
+        # Behind the model's forward, the layer's parameters are sharded with its own.
+        gathered = sharded.Gathered(model)
+        result = head(hidden)
+        gathered.release(result)
+        return result
     return head(hidden)
-
-
-def _is_sharded_apart(head):
-    """Whether FSDP2 shards the layer, or what an adapter wraps, by itself."""
-    distributed = sys.modules.get("torch.distributed.fsdp")
-    if distributed is None:
-        return False
-    return any(isinstance(x, distributed.FSDPModule) for x in head.modules())
 
 
 def is_of_deepspeed(head):
@@ -102,15 +107,18 @@ def _chosen(head):
 
 
 def _operands(head, hidden):
-    """Hidden states, weight and bias whose product are the logits, or None for a
-    layer that only itself knows how to compute."""
+    """Hidden states, weight and bias whose product are the logits, and what has to be
+    released behind them, if anything has; None for a layer that only itself knows how
+    to compute."""
     if hasattr(head, "lora_A") and hasattr(head, "base_layer"):
         return _adapted(head, hidden)
     if type(head).forward is not modules.LINEAR or _is_hooked(head):
         _warn_once(type(head))
         return None
-    weight, bias = _weight(head), head.bias
-    return hidden.to(weight.device), weight, bias
+    weight, gathered = _weight(head)
+    # FSDP2 has parameters of a type of their own, and converts what units are given.
+    dtype = weight.dtype if sharded.is_unit(head) else hidden.dtype
+    return hidden.to(weight.device, dtype), weight, head.bias, gathered
 
 
 def _is_hooked(head):
@@ -125,10 +133,7 @@ def _is_hooked(head):
 
 
 def _is_partitioned(head):
-    distributed = sys.modules.get("torch.distributed.fsdp")
-    if distributed is not None and isinstance(head, distributed.FSDPModule):
-        return True
-    return hasattr(head.weight, "ds_id")
+    return sharded.is_unit(head) or hasattr(head.weight, "ds_id")
 
 
 def _adapted(head, hidden):
@@ -143,7 +148,7 @@ def _adapted(head, hidden):
     ):
         _warn_once(type(head))
         return None
-    hidden, weight, bias = found
+    hidden, weight, bias, gathered = found
     rows, columns = [hidden], [weight]
     for name in names:
         a, b = head.lora_A[name], head.lora_B[name]
@@ -153,15 +158,20 @@ def _adapted(head, hidden):
         if b.bias is not None:
             extra = b.bias * head.scaling[name]
             bias = extra if bias is None else bias + extra
-    return torch.cat(rows, -1), torch.cat(columns, -1), bias
+    return torch.cat(rows, -1), torch.cat(columns, -1), bias, gathered
 
 
 def _weight(head):
-    """The weight of the layer; the whole one, where it is sharded."""
+    """The weight of the layer, the whole one where it is sharded, and what has to be
+    released behind it, if anything has."""
     distributed = sys.modules.get("torch.distributed.tensor")
-    weight = head.weight
-    if distributed is not None and isinstance(weight, distributed.DTensor):
-        weight = _gathered(head)
+    weight, gathered = head.weight, None
+    if sharded.is_unit(head):
+        # FSDP shards the layer by itself, so that nobody has gathered the weight yet.
+        gathered = sharded.Gathered(head)
+        weight = head.weight
+    elif distributed is not None and isinstance(weight, distributed.DTensor):
+        weight = _local(weight)
     if weight.numel() == 0:
         raise ValueError(
             f"the weight of the last layer has shape {list(weight.shape)} here: it is "
@@ -169,19 +179,12 @@ def _weight(head):
             "was asked for. Leave the fused loss out: "
             "bastile.apply(fused_linear_cross_entropy=False)"
         )
-    return weight
+    return weight, gathered
 
 
-def _gathered(head):
-    from torch.distributed.fsdp import FSDPModule
-
-    if isinstance(head, FSDPModule):
-        # FSDP shards the layer by itself, so that nobody has gathered the weight yet.
-        # It reduces the gradient and frees the whole weight after the backward.
-        head.unshard()
-        return head.weight
-    weight = head.weight
-    if all(placement.is_replicate() for placement in weight.placements):
+def _local(weight):
+    """A DTensor that every process has as a whole, as a tensor."""
+    if not sharded.is_sharded(weight):
         return weight.to_local()
     raise TypeError(
         "the weight of the last layer is a DTensor with placements "

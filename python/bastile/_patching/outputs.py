@@ -36,7 +36,8 @@ class Logits:
         return self._made
 
     def _make(self):
-        logits = heads.logits(getattr(self._model, self._head), self._hidden)
+        head = getattr(self._model, self._head)
+        logits = heads.logits(self._model, head, self._hidden)
         if self._soft_cap:
             logits = torch.tanh(logits / self._soft_cap) * self._soft_cap
         return logits / self._temperature if self._temperature != 1 else logits
@@ -96,7 +97,7 @@ class _OnRequest:
         return _made(list(self.values())[key])
 
     def to_tuple(self):
-        return self[:]
+        return tuple(map(_made, super().to_tuple()))
 
     def get(self, key, default=None):
         return self[key] if key in self else default
@@ -143,7 +144,10 @@ def _set_entry(outputs, value):
 
 class _WithAccuracy:
     """Outputs of Transformers, and the share of the tokens that count whose target has
-    the largest logit."""
+    the largest logit. A tuple of them has as many elements as one of Transformers'."""
+
+    def to_tuple(self):
+        return tuple(x for name, x in self.items() if name != "token_accuracy")
 
     def __reduce__(self):
         return _remake, (self._original, dict(self.items()))

@@ -302,8 +302,16 @@ def test_outputs_keep_no_more_than_hidden_states(model):
         distillation(outputs.logits).backward()
 
 
+def test_a_tuple_is_as_long_as_without(model):
+    inputs = {**tiny_models.batch(), "use_cache": False}
+    loss, logits = model(**inputs, return_dict=False)
+    for x, y in zip(model(**inputs).to_tuple(), (loss, logits), strict=True):
+        torch.testing.assert_close(x, y)
+
+
+@pytest.mark.parametrize("stays", [False, True])
 @pytest.mark.parametrize("is_head_apart", [False, True])
-def test_fsdp(is_head_apart, mesh, monkeypatch):
+def test_fsdp(is_head_apart, stays, mesh, monkeypatch):
     from torch.distributed.fsdp import fully_shard
 
     bastile.apply("llama")
@@ -311,7 +319,7 @@ def test_fsdp(is_head_apart, mesh, monkeypatch):
     expected = train(model, READERS["attribute"])
     parts = [*model.model.layers, *([model.lm_head] if is_head_apart else []), model]
     for module in parts:
-        fully_shard(module, mesh=mesh)
+        fully_shard(module, mesh=mesh, reshard_after_forward=not stays)
     made = count_made(monkeypatch)
     model(**tiny_models.batch()).loss.backward()
     assert not made
