@@ -8,6 +8,7 @@ from typing import NamedTuple
 from bastile import ops
 from bastile._compiler.traced_operators import TracedOperator
 from bastile._formulas import activations as kernels
+from bastile._patching import modules
 
 
 class Activation(NamedTuple):
@@ -90,6 +91,24 @@ def by_class(packed):
     from transformers.activations import ACT2FN
 
     return {type(ACT2FN[name]): pair[packed] for name, pair in _ACTIVATIONS.items()}
+
+
+@functools.cache
+def finder(packed):
+    """A function of an activation's module that returns the kernels for it, as
+    `by_class` has them; None for another one, and where somebody watches the module's
+    calls or has replaced its forward."""
+    known = by_class(packed)
+
+    def find(layer):
+        is_plain = not (
+            modules.has_global_hooks()
+            or modules.has_hooks(layer)
+            or "forward" in vars(layer)
+        )
+        return known.get(type(layer)) if is_plain else None
+
+    return find
 
 
 def by_name(packed):

@@ -26,11 +26,11 @@ _packed_gates = []
 @functools.cache
 def packed_gate(original, patch):
     """The method ``_apply_gate`` for rows that hold the gate and then up."""
-    by_class = activations.by_class(packed=True)
+    find = activations.finder(packed=True)
 
     @functools.wraps(original)
     def apply_gate(self, gate_up):
-        activation = by_class.get(type(self.act_fn))
+        activation = find(self.act_fn)
         if activation is None:
             return original(self, gate_up)
         return activation.call(gate_up)
@@ -54,12 +54,15 @@ def gpt_oss_gate(original, patch):
 @functools.cache
 def packed_forward(original, patch):
     """A forward of experts whose loop over them calls the kernel."""
-    by_class = activations.by_class(packed=True)
+    find = activations.finder(packed=True)
     linear = torch.nn.functional.linear
     run_grouped = grouped.find()
 
     @functools.wraps(original)
     def forward(self, hidden_states, top_k_index, top_k_weights):
+        if torch._C._are_functorch_transforms_active():
+            # They know no backward of the routing.
+            return original(self, hidden_states, top_k_index, top_k_weights)
         if run_grouped and run_grouped.is_of(self, has_bias=False):
             return run_grouped(
                 self,
@@ -68,7 +71,7 @@ def packed_forward(original, patch):
                 top_k_index,
                 top_k_weights,
             )
-        activation = by_class.get(type(self.act_fn))
+        activation = find(self.act_fn)
         if activation is None or self.config._experts_implementation != "eager":
             return original(self, hidden_states, top_k_index, top_k_weights)
         # The backward makes one gradient for all experts; with an index in place of
@@ -87,11 +90,11 @@ def packed_forward(original, patch):
 @functools.cache
 def sorted_forward(original, patch):
     """A forward of experts that are given their tokens in their order, as many each."""
-    by_class = activations.by_class(packed=True)
+    find = activations.finder(packed=True)
 
     @functools.wraps(original)
     def forward(self, hidden_states):
-        activation = by_class.get(type(self.act_fn))
+        activation = find(self.act_fn)
         if activation is None:
             return original(self, hidden_states)
         first, last = self.gate_up_proj, self.down_proj
@@ -111,6 +114,9 @@ def gpt_oss_forward(original, patch):
 
     @functools.wraps(original)
     def forward(self, hidden_states, router_indices=None, routing_weights=None):
+        if torch._C._are_functorch_transforms_active():
+            # They know no backward of the routing.
+            return original(self, hidden_states, router_indices, routing_weights)
         if run_grouped and run_grouped.is_of(self, has_bias=True):
             return run_grouped(
                 self,
@@ -177,7 +183,7 @@ def _gpt_oss_expert(experts):
 
 
 def _activate_packed(experts, gate_up, plan, factors):
-    activation = activations.by_class(packed=True).get(type(experts.act_fn))
+    activation = activations.finder(packed=True)(experts.act_fn)
     own = getattr(experts._apply_gate, "__func__", None)
     # Where somebody has replaced the method since, theirs is called.
     if activation is not None and any(own is gate for gate in _packed_gates):

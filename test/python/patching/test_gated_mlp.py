@@ -112,6 +112,32 @@ def test_under_a_checkpoint_nothing_is_computed_twice_again(reentrant, monkeypat
     assert all(map(torch.equal, found, expected))
 
 
+def test_no_rows():
+    mlp, x = llama_mlp(), torch.zeros(2, 0, WIDTHS[0], requires_grad=True)
+    result, (of_x, *others), _ = run(mlp, mlp, x)
+    assert result.shape == of_x.shape == x.shape
+    assert not any(y.any() for y in others)
+
+
+def test_a_vector():
+    mlp, x = llama_mlp(), make_rows()[0, 0]
+    torch.testing.assert_close(mlp(x), plain(mlp, x))
+
+
+def test_hooks_on_the_activation_run():
+    mlp, x = llama_mlp(), make_rows()
+    with mlp.act_fn.register_forward_hook(lambda *_: torch.ones(2, 9, WIDTHS[1])):
+        torch.testing.assert_close(mlp(x), mlp.down_proj(mlp.up_proj(x)))
+    torch.testing.assert_close(mlp(x), plain(mlp, x))
+
+
+def test_another_forward_of_the_activation():
+    mlp, x = llama_mlp(), make_rows()
+    mlp.act_fn.forward = torch.relu
+    expected = mlp.down_proj(torch.relu(mlp.gate_proj(x)) * mlp.up_proj(x))
+    torch.testing.assert_close(mlp(x), expected)
+
+
 def hook(mlp):
     mlp.down_proj.register_forward_hook(lambda *_: None)
 

@@ -60,6 +60,15 @@ def test_shares_are_added_within_the_products():
     assert not {"aten::add", "aten::add_"} & set(names)
 
 
+def test_no_rows():
+    layers = make_layers()
+    x = make_rows().detach()[:, :0].requires_grad_()
+    results = projections.project(x, layers)
+    assert is_joined(results)
+    of_x, *of_weights = differentiate(results, [x, *(y.weight for y in layers)])
+    assert of_x.shape == x.shape and not any(y.any() for y in of_weights)
+
+
 def freeze_a_weight(layers, x):
     layers[1].weight.requires_grad_(False)
 

@@ -394,3 +394,19 @@ def test_the_host_does_not_wait(name):
         experts(hidden, indices, weights).sum().backward()
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+@only_5
+@pytest.mark.parametrize("name", MODELS)
+def test_under_functorch(name):
+    model, inputs = tiny_models.make(name), tiny_models.batch()
+    parameters = {key: x.detach() for key, x in model.named_parameters()}
+
+    def loss(parameters):
+        return torch.func.functional_call(model, parameters, (), dict(inputs)).loss
+
+    expected = torch.func.grad(loss)(parameters)
+    with bastile.apply(name, fused_linear_cross_entropy=False):
+        found = torch.func.grad(loss)(parameters)
+    for key, gradient in expected.items():
+        assert torch.allclose(found[key], gradient, atol=1e-5), key

@@ -35,13 +35,14 @@ def _first(patch):
 @functools.cache
 def _replace(original, patch):
     first = _first(patch)
-    by_class = activations.by_class(patch.packed)
+    find = activations.finder(patch.packed)
     always = activations.by_name(patch.packed).get(patch.function)
 
     @functools.wraps(original)
     def forward(self, x):
-        activation = always or by_class.get(type(getattr(self, patch.act)))
-        if activation is None:
+        activation = always or find(getattr(self, patch.act))
+        # Kernels go along rows, of which a vector has none.
+        if activation is None or x.dim() < 2:
             return original(self, x)
         layers = [getattr(self, name) for name in first]
         down = getattr(self, patch.down)

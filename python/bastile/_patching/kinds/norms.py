@@ -29,6 +29,9 @@ def _replace(original, patch, options=None):
 
     @functools.wraps(original)
     def forward(self, hidden_states):
+        # Kernels go along rows, of which a vector has none.
+        if hidden_states.dim() < 2:
+            return original(self, hidden_states)
         if not has_weight:
             return rms_norm(hidden_states, None, eps=getattr(self, eps))
         weight = getattr(self, "weight", None)

@@ -81,7 +81,7 @@ def _gradients(ctx, upstream, weight, gate_up):
     """Those of the weight, the bias, the gate and up; None where none is needed."""
     _, _, wants_weight, wants_bias, *_ = ctx.needs_input_grad
     rows = upstream.flatten(0, -2)
-    of_hidden = torch.mm(rows, weight).view(*upstream.shape[:-1], -1)
+    of_hidden = torch.mm(rows, weight).view(*upstream.shape[:-1], weight.shape[1])
     hidden, *found = ctx.again(*gate_up, of_hidden)
     of_weight = torch.mm(rows.t(), hidden.flatten(0, -2)) if wants_weight else None
     of_bias = rows.sum(0) if wants_bias else None

@@ -86,21 +86,21 @@ def project(x, layers, down, activation):
         y is not None and y.requires_grad for y in (rows, *parameters)
     ):
         hidden = activation.products.alone(rows, *parameters)
-        return down(hidden.view(*shape, -1))
+        return down(hidden.view(*shape, hidden.shape[-1]))
     # torch.compile takes no tuple of them.
     operators = activation.products.kept, activation.gradients, activation.again
     if capture.is_compiling():
         hidden = _Product.apply(*operators, None, None, rows, *parameters)
-        return down(hidden.view(*shape, -1))
+        return down(hidden.view(*shape, hidden.shape[-1]))
     if (
         gated.is_worth_it(rows.shape[0] * _columns(layers), dtype)
         and not _is_cast(x)
         and gated.takes(down, dtype)
     ):
         result = _apply(*operators, down.weight, down.bias, rows, *parameters)
-        return result.view(*shape, -1)
+        return result.view(*shape, result.shape[-1])
     hidden = _apply(*operators, None, None, rows, *parameters)
-    return down(hidden.view(*shape, -1))
+    return down(hidden.view(*shape, hidden.shape[-1]))
 
 
 class _Product(torch.autograd.Function):

@@ -60,7 +60,8 @@ def gradients(needs, sources, upstream):
             of_x.addmm_(rows, weight)
         of_weights.append(torch.mm(rows.t(), columns) if wanted[i] else None)
         of_biases.append(rows.sum(0) if wanted[i + len(weights)] else None)
-    of_x = None if of_x is None else of_x.view(*upstream[0].shape[:-1], -1)
+    if of_x is not None:
+        of_x = of_x.view(*upstream[0].shape[:-1], of_x.shape[-1])
     return of_x, *of_weights, *of_biases
 
 
