@@ -268,7 +268,8 @@ private:
   }
 
   /// A piece that is loaded one element after the other. Within the operand,
-  /// nothing has to be asked of each.
+  /// nothing has to be asked of each. Beyond it, nothing may be loaded: an
+  /// operand without elements lies nowhere.
   static Value loadElements(OpBuilder &builder, Location loc,
                             TilePieces &pieces, Type element, Value row,
                             Value column) {
@@ -299,10 +300,8 @@ private:
                                      builder.getZeroAttr(element));
     load([&](int64_t index) -> Value {
       Value own = pieces.add(column, index);
-      Value inside = pieces.isInside(row, own);
-      Value loaded = loadPiece(builder, loc, element,
-                               pieces.getAddress(row, own, inside), bytes);
-      return arith::SelectOp::create(builder, loc, inside, loaded, zero);
+      return loadIf(builder, loc, pieces.isInside(row, own), zero,
+                    pieces.getAddress(row, own, /*inside=*/Value()), bytes);
     });
     return branch.getResult(0);
   }

@@ -341,6 +341,19 @@ def test_given_shapes():
         kernel(x, torch.zeros(4, 8))
 
 
+@pytest.mark.parametrize("length, columns", [(8, 3), (64, 64), (7, 5)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_no_rows(length, columns, dtype, device):
+    # PyTorch's tensors without elements lie nowhere.
+    product = bastile.compile(lambda a, b: a @ b.mT)
+    options = {"dtype": dtype, "device": device, "requires_grad": True}
+    a, b = torch.ones(0, length, **options), torch.ones(columns, length, **options)
+    result = product(a, b)
+    assert result.shape == (0, columns)
+    of_a, of_b = torch.autograd.grad(result, (a, b), torch.ones_like(result))
+    assert of_a.shape == a.shape and not of_b.any()
+
+
 def test_strides():
     function = bastile.compile(lambda x, w: x @ w)
     x, w = (t.detach() for t in make(torch.float32, (9, 20), (8, 6)))
