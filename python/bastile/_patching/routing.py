@@ -173,7 +173,9 @@ def _sums(rows, places, dtype):
     """[T, size], in ``dtype``: the sum of the rows at ``places``, [T, K]."""
     # PyTorch's kernel that does both, `embedding_bag`, takes longer than the two.
     taken = _take(rows, places)
-    if torch.compiler.is_compiling() or dtype != rows.dtype or not rows.numel():
+    # Kernels on GPUs compute no float64.
+    is_plain = dtype != rows.dtype or dtype == torch.float64 or not rows.numel()
+    if is_plain or torch.compiler.is_compiling():
         return taken.sum(1, dtype=_wide(rows)).to(dtype)
     return sums.of(places.shape[1])(*taken.unbind(1))
 
