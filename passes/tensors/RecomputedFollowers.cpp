@@ -197,7 +197,7 @@ void bastile::separateNumbers(func::FuncOp func, SmallVectorImpl<Group> &groups,
     if (numbers.ops.empty())
       continue;
     for (Operation *op : numbers.ops)
-      if (!KernelSpace::hasColumns(op->getResult(0)))
+      if (isRowTensor(op->getResult(0)) && owners.lookup(op) == index)
         owners[op] = groups.size();
     separator.prune(groups[index], index);
     groups.push_back(std::move(numbers));
