@@ -85,32 +85,22 @@ def of(name):
 
 
 @functools.cache
-def by_class(packed):
-    """By the class of an activation of Transformers, the kernels for ``gate, up``
-    or, with ``packed``, for both in one row."""
+def finder(packed):
+    """A function of an activation's module that returns the kernels for it, those for
+    ``gate, up`` or, with ``packed``, for both in one row; None for another activation,
+    and where somebody watches the module's calls or has replaced its forward."""
     from transformers.activations import ACT2FN
 
-    return {type(ACT2FN[name]): pair[packed] for name, pair in _ACTIVATIONS.items()}
-
-
-@functools.cache
-def finder(packed):
-    """A function of an activation's module that returns the kernels for it, as
-    `by_class` has them; None for another one, and where somebody watches the module's
-    calls or has replaced its forward."""
-    known = by_class(packed)
+    known = {type(ACT2FN[name]): pair[packed] for name, pair in _ACTIVATIONS.items()}
 
     def find(layer):
-        is_plain = not (
-            modules.has_global_hooks()
-            or modules.has_hooks(layer)
-            or "forward" in vars(layer)
-        )
-        return known.get(type(layer)) if is_plain else None
+        if modules.has_global_hooks() or modules.is_changed(layer):
+            return None
+        return known.get(type(layer))
 
     return find
 
 
 def by_name(packed):
-    """As `by_class`, by Transformers' name of the activation."""
+    """By Transformers' name of the activation, the kernels as `finder` has them."""
     return {name: pair[packed] for name, pair in _ACTIVATIONS.items()}

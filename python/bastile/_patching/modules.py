@@ -21,6 +21,12 @@ def has_hooks(module):
     )
 
 
+def is_changed(module):
+    """Whether calls of ``module`` run something beside the forward of its class, or in its
+    place; hooks of all modules aside."""
+    return has_hooks(module) or "forward" in vars(module)
+
+
 def are_plain_linear(layers, dtype):
     """Whether calls of ``layers`` on tensors of ``dtype`` are products with weights that
     lie here, and no more. Whatever else a layer may be (an adapter, quantized,
@@ -33,14 +39,10 @@ def are_plain_linear(layers, dtype):
 
 
 def _is_plain_linear(layer, dtype):
-    if type(layer) is not torch.nn.Linear or "forward" in vars(layer):
+    if type(layer) is not torch.nn.Linear or is_changed(layer):
         return False
     weight = layer._parameters["weight"]
-    return (
-        type(weight) is torch.nn.Parameter
-        and weight.dtype == dtype
-        and not has_hooks(layer)
-    )
+    return type(weight) is torch.nn.Parameter and weight.dtype == dtype
 
 
 def why_not_plain(layer):

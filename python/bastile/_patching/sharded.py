@@ -37,12 +37,11 @@ class Gathered:
         self._unit = unit
         unit.unshard()
 
-    def release(self, *results):
-        """Ends the computation of ``results``, tensors or None."""
-        recorded = [x for x in results if x is not None and x.requires_grad]
-        if recorded and not self._is_resharded():
-            return
-        for result in recorded:
+    def release(self, result):
+        """Ends the computation of ``result``, a tensor."""
+        if result.requires_grad:
+            if not self._is_resharded():
+                return
             result.register_hook(self._gather_again)
         self._unit.reshard()
 

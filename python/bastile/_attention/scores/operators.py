@@ -62,13 +62,14 @@ class Functions:
 
     def formula(self) -> "Formula":
         """The formula of all functions that differ in nothing but captured tensors."""
-        key = self.key
+        key, reads = self.key, None
         if not self.captured.is_complete:
             # What they compute has to be seen, as it may have changed.
-            key = *key, Reads(self).text()
+            reads = Reads(self)
+            key = *key, reads.text()
         found = _known.get(key)
         if found is None:
-            found = _known[key] = Formula(self)
+            found = _known[key] = Formula(self, reads or Reads(self))
         # Code for other types and shapes is traced from functions of a later call, so
         # that tensors of an earlier one do not live on.
         found.functions = self
@@ -141,9 +142,8 @@ class Reads:
 class Formula:
     """Attention with functions in it, as an operator."""
 
-    def __init__(self, functions):
+    def __init__(self, functions, found):
         self.functions = functions
-        found = Reads(functions)
         self.reads, self.equals = found.reads, found.equals
         names = [f"captured{i}" for i in range(len(self.reads))]
         along_keys = [
