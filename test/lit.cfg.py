@@ -22,13 +22,14 @@ config.name = "Bastile"
 # CI runs as many of the long tests as it has time for. lit pickles the format for its
 # workers, so it is a module's class.
 sys.path.insert(0, os.path.join(root, "test"))
+import forked_pytest  # noqa: E402
 from deadline import ShTestUntil  # noqa: E402
 
 seconds = float(os.environ.get("BASTILE_TEST_SECONDS", math.inf))
 config.test_format = ShTestUntil(time.time() + seconds)
 config.suffixes = [".mlir", ".test", ".py"]
 config.excludes = ["CMakeLists.txt", "Inputs", "corpus"]
-config.excludes += ["conftest.py", "deadline.py", "lit.cfg.py"]
+config.excludes += ["conftest.py", "deadline.py", "forked_pytest.py", "lit.cfg.py"]
 # It builds the compiler once more, for ten minutes: a step of .ci/steps.
 config.excludes.append("test_wheel.py")
 # Numbers that take minutes, of ops that other tests have as well: likewise.
@@ -40,6 +41,9 @@ config.environment["PATH"] = os.pathsep.join(
     [os.path.join(build, "bin"), os.path.join(llvm, "bin"), os.environ["PATH"]]
 )
 config.environment["BASTILE_BUILD"] = build
+# There are as many tests at a time as cores. Threads of PyTorch that wait for a core
+# which another test has spin, for a third of all tests' time.
+config.environment["OMP_NUM_THREADS"] = "1"
 for name in (
     "HOME",
     "CUDA_VISIBLE_DEVICES",
@@ -51,6 +55,12 @@ for name in (
 
 # Debian's own Python is the one that Debian's numpy and pytest belong to.
 python = os.environ.get("BASTILE_PYTHON", "/usr/bin/python3")
+package_python = os.path.join(build, "venv", "bin", "python")
+package_environment = f"env PYTHONPATH={build}/python BASTILE_CACHE_DIR=%t.cache"
+forked = f"{package_python} -m pytest"
+if os.path.exists(package_python):
+    socket = forked_pytest.start(package_python, config.environment)
+    forked = f"{python} {forked_pytest.__file__} {socket}"
 config.substitutions += [
     ("%root", root),
     ("%build", build),
@@ -59,16 +69,12 @@ config.substitutions += [
     ("%python", python),
     ("%pytest", f"{python} -m pytest -q -p no:cacheprovider"),
     # The package is tested in the environment that it was built for.
-    (
-        "%package-test",
-        f"env PYTHONPATH={build}/python BASTILE_CACHE_DIR=%t.cache "
-        f"{build}/venv/bin/python -m pytest -q -p no:cacheprovider",
-    ),
+    ("%package-test", f"{package_environment} {forked} -q -p no:cacheprovider"),
     (
         "%transformers4-test",
         f"env PYTHONPATH={build}/transformers-4:{build}/python "
         f"BASTILE_CACHE_DIR=%t.cache "
-        f"{build}/venv/bin/python -m pytest -q -p no:cacheprovider",
+        f"{package_python} -m pytest -q -p no:cacheprovider",
     ),
 ]
 

@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-# RUN: env OMP_NUM_THREADS=1 %package-test %s
+# RUN: %package-test %s
 """grpo of python -m bastile_bench, on a tiny model."""
 
 import argparse
