@@ -53,14 +53,16 @@ Value TileAddress::getRow(int64_t repeat) {
   return add(threadRow, constant(repeat * layout.getThreadRows()));
 }
 
+Value TileAddress::getLastRow() {
+  if (!lastRow)
+    lastRow = arith::SubIOp::create(builder, loc, getRowCount(), constant(1));
+  return lastRow;
+}
+
 Value TileAddress::getInnerRow(int64_t repeat) {
   if (!mayLeaveRows())
     return row ? getRow(repeat) : Value();
-  if (!lastRow) {
-    Value count = getRowCount();
-    lastRow = arith::SubIOp::create(builder, loc, count, constant(1));
-  }
-  return arith::MinUIOp::create(builder, loc, getRow(repeat), lastRow);
+  return arith::MinUIOp::create(builder, loc, getRow(repeat), getLastRow());
 }
 
 Value TileAddress::getStoredRow(int64_t repeat) {
@@ -75,14 +77,16 @@ Value TileAddress::getColumn(int64_t repeat) {
   return add(column, getPieceColumn(builder, loc, tile, repeat));
 }
 
+/// The row of the operand that a row of the kernel has.
+Value TileAddress::getOwnRow(Value elementRow) {
+  return band
+             ? arith::DivUIOp::create(builder, loc, elementRow, constant(*band))
+             : elementRow;
+}
+
 Value TileAddress::getRowAddress(Value elementRow) {
   Value address = parts.front();
-  if (!row)
-    return address;
-  if (band)
-    elementRow =
-        arith::DivUIOp::create(builder, loc, elementRow, constant(*band));
-  return advance(address, getRowOffset(elementRow));
+  return row ? advance(address, getRowOffset(getOwnRow(elementRow))) : address;
 }
 
 /// Splits a row's number into `sizes.size()` indices, the last of them fastest.
@@ -117,14 +121,55 @@ SmallVector<Value> TileAddress::splitRow(Value elementRow, ValueRange sizes) {
   return llvm::to_vector_of<Value>(branch.getResults());
 }
 
+/// The indices of row `elementRow`, of the operand's own. Where a thread has
+/// several rows, the indices of the tile's first row are computed, and as a
+/// rule the others differ from them in the last index alone. Where that index
+/// has fewer numbers than the tile has rows, it is not so.
+SmallVector<Value> TileAddress::getIndices(Value elementRow, ValueRange sizes) {
+  if (layout.getRowRepeats(tile.getShape()) == 1)
+    return splitRow(elementRow, sizes);
+  if (!firstRow) {
+    firstRow = row;
+    if (mayLeaveRows())
+      firstRow = arith::MinUIOp::create(builder, loc, row, getLastRow());
+    firstRow = getOwnRow(firstRow);
+    Value size = sizes.back(), rows = constant(tile.getDimSize(0));
+    auto first = scf::IfOp::create(
+        builder, loc, compare(arith::CmpIPredicate::ule, rows, size),
+        [&](OpBuilder &, Location) {
+          scf::YieldOp::create(builder, loc, splitRow(firstRow, sizes));
+        },
+        [&](OpBuilder &, Location) {
+          scf::YieldOp::create(builder, loc,
+                               SmallVector<Value>(sizes.size(), size));
+        });
+    firstIndices = llvm::to_vector_of<Value>(first.getResults());
+    areNeighbours = compare(arith::CmpIPredicate::ule,
+                            add(firstIndices.back(), rows), size);
+  }
+  auto branch = scf::IfOp::create(
+      builder, loc, areNeighbours,
+      [&](OpBuilder &, Location) {
+        SmallVector<Value> indices = firstIndices;
+        indices.back() =
+            add(indices.back(),
+                arith::SubIOp::create(builder, loc, elementRow, firstRow));
+        scf::YieldOp::create(builder, loc, indices);
+      },
+      [&](OpBuilder &, Location) {
+        scf::YieldOp::create(builder, loc, splitRow(elementRow, sizes));
+      });
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
+
 Value TileAddress::getRowOffset(Value elementRow) {
   if (rowStride)
     return arith::MulIOp::create(builder, loc, elementRow,
                                  constant(*rowStride));
   ValueRange strides = parts.drop_front();
   SmallVector<Value> indices =
-      isSplit() ? splitRow(elementRow,
-                           program.getSizes(space).take_front(strides.size()))
+      isSplit() ? getIndices(elementRow,
+                             program.getSizes(space).take_front(strides.size()))
                 : SmallVector<Value>{elementRow};
   Value offset;
   for (auto [index, stride] :

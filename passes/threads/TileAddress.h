@@ -99,10 +99,15 @@ private:
     return compare(mlir::arith::CmpIPredicate::eq, value, constant(0));
   }
   mlir::Value getRowCount();
+  /// The kernel's last row, whose operands lie somewhere.
+  mlir::Value getLastRow();
+  mlir::Value getOwnRow(mlir::Value elementRow);
   /// Whether the numbers of rows are split into several indices.
   bool isSplit() const { return !rowStride && parts.size() > 2; }
   llvm::SmallVector<mlir::Value> splitRow(mlir::Value elementRow,
                                           mlir::ValueRange sizes);
+  llvm::SmallVector<mlir::Value> getIndices(mlir::Value elementRow,
+                                            mlir::ValueRange sizes);
   mlir::Value getRowOffset(mlir::Value elementRow);
   mlir::Value getThreadCondition();
   mlir::Value getRowCondition(int64_t repeat);
@@ -124,6 +129,11 @@ private:
   mlir::Value threadRow, threadColumn;
   /// The operand's last row, once it has been asked for.
   mlir::Value lastRow;
+  /// The operand's row that the tile begins with, its indices, and whether all
+  /// rows of the tile have these but for the last one, once they have been
+  /// asked for.
+  mlir::Value firstRow, areNeighbours;
+  llvm::SmallVector<mlir::Value> firstIndices;
   /// The distance of neighbouring rows, in elements, where they lie without
   /// gaps.
   std::optional<int64_t> rowStride;

@@ -132,6 +132,44 @@ tile.program @leading(%i: index, %j: index, %x: memref<?x?x128xf32, strided<[?, 
 
 // -----
 
+// Where a thread has several rows, the number of the tile's first row is divided, and
+// the indices of the others differ from its indices in the last one alone, unless the
+// tile goes beyond that index' last number.
+// CHECK-LABEL: tile.program @leading_rows(
+// CHECK-SAME:      %[[COUNT:[^:]*]]: index, %[[SIZE:[^:]*]]: index,
+// CHECK-DAG:     %[[EIGHT:.*]] = arith.constant 8 : index
+// CHECK-DAG:     %[[TILE:.*]] = tile.program_id
+// CHECK-DAG:     %[[ROWS:.*]] = arith.muli %[[COUNT]], %[[SIZE]]
+// CHECK-DAG:     %[[FIRST:.*]] = arith.minui %[[TILE]], %{{.*}} : index
+// CHECK:         %[[LONG:.*]] = arith.cmpi uge, %[[SIZE]], %[[EIGHT]]
+// CHECK-NEXT:    %[[INDEX:.*]]:2 = scf.if %[[LONG]]
+// CHECK:           arith.divui %[[FIRST]], %[[SIZE]]
+// CHECK:           scf.yield %[[SIZE]], %[[SIZE]]
+// CHECK:         %[[END:.*]] = arith.addi %[[INDEX]]#1, %[[EIGHT]]
+// CHECK-NEXT:    %[[NEAR:.*]] = arith.cmpi ule, %[[END]], %[[SIZE]]
+// CHECK-NEXT:    %{{.*}}:2 = scf.if %[[NEAR]]
+// CHECK-NEXT:      %[[BEHIND:.*]] = arith.subi %[[ROW:.*]], %[[FIRST]]
+// CHECK-NEXT:      %[[J:.*]] = arith.addi %[[INDEX]]#1, %[[BEHIND]]
+// CHECK-NEXT:      scf.yield %[[INDEX]]#0, %[[J]]
+// CHECK:         } else {
+// CHECK:           arith.divui %[[ROW]], %[[SIZE]]
+// CHECK:         llvm.load
+// CHECK:         scf.if %[[NEAR]]
+// CHECK:         llvm.load
+// CHECK-NOT:     scf.if
+// CHECK-COUNT-2: llvm.intr.masked.store
+tile.program @leading_rows(%i: index, %j: index, %x: memref<?x?x32xf32, strided<[?, ?, 1]>>,
+                           %y: memref<?x?x32xf32, strided<[?, ?, 1]>>)
+    attributes {leading = 2 : i64, schedule = #tile.rows<rows = 8, threads = 32, vector = 4, columns = 32>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x?x32xf32, strided<[?, ?, 1]>> -> tensor<8x32xf32>
+  tile.store %0, %y[%row, %c0] : tensor<8x32xf32>, memref<?x?x32xf32, strided<[?, ?, 1]>>
+  tile.return
+}
+
+// -----
+
 // A row vector lies where each row's elements do: no row, no stride.
 // CHECK-LABEL: tile.program @row_vector(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[W:[^:]*]]: !llvm.ptr<1>, %{{[^:]*}}: !llvm.ptr<1>, %{{[^:]*}}: index)
