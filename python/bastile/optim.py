@@ -168,7 +168,9 @@ class AdamW(torch.optim.AdamW):
                         p.device, self._moment_dtype(p), copy=True
                     )
                 elif name == "step":
-                    self.state[p][name] = torch.tensor(float(value))
+                    self.state[p][name] = torch.tensor(
+                        float(value), dtype=torch.float32
+                    )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_state_dtype": self._state_dtype}

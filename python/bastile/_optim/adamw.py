@@ -4,7 +4,7 @@
 import torch
 from bastile._compiler.compile import compile
 from bastile._optim.rows import Elements
-from bastile.functions import maximum, sqrt
+from bastile.functions import maximum, sqrt, where
 
 
 def _adamw(p, g, m, v, keep, rate, root, rest1, beta2, rest2, eps, maximize=False):
@@ -30,7 +30,10 @@ def _amsgrad(
 def _means(g, m, v, rest1, beta2, rest2, maximize):
     if maximize:
         g = -g
-    return m + rest1 * (g - m), beta2 * v + rest2 * (g * g)
+    # Each mean is exact where it is the gradient alone, and the square of a gradient
+    # may be infinite where its share is not, as in PyTorch's.
+    m = where(rest1 < 0.5, m + rest1 * (g - m), g - (1 - rest1) * (g - m))
+    return m, beta2 * v + rest2 * g * g
 
 
 _STEPS = {

@@ -46,7 +46,10 @@ def norm(tensors, order) -> torch.Tensor:
             elif order == 2:
                 part = _squares(rows)
             else:
-                part = _powers(rows, torch.full((1,), order, device=x.device))
+                wide = wide_type(x.dtype)
+                part = _powers(
+                    rows, torch.full((1,), order, dtype=wide, device=x.device)
+                )
             parts.append(part.to(device))
     if not parts:
         return torch.zeros((), dtype=wide_type(tensors[0].dtype), device=device)

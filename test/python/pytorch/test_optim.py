@@ -187,6 +187,43 @@ def test_loaded_states_keep_their_digits():
     assert_alike(parameters, other, rtol=0, atol=0)
 
 
+def test_loaded_steps_go_on_whatever_the_default_type():
+    """The count of steps is float32: one of bfloat16 stays at 256."""
+    p = torch.nn.Parameter(torch.zeros(3))
+    p.grad = torch.ones_like(p)
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        optimizer = bastile.optim.AdamW([p])
+        state = optimizer.state_dict()
+        state["state"][0] = {
+            "step": torch.tensor(300.0, dtype=torch.float32),
+            "exp_avg": torch.zeros(3),
+            "exp_avg_sq": torch.zeros(3),
+        }
+        optimizer.load_state_dict(state)
+        optimizer.step()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert optimizer.state[p]["step"].dtype == torch.float32
+    assert optimizer.state[p]["step"] == 301
+
+
+@pytest.mark.parametrize("betas", [(0.0, 0.99), (0.3, 0.9), (0.9, 0.999)])
+def test_gradients_of_any_size(betas):
+    """A mean that keeps little of the one before has none of its rounding errors, and
+    the share of a square is finite where the square is not."""
+    results = []
+    for optimizer_class in (torch.optim.AdamW, bastile.optim.AdamW):
+        p = torch.nn.Parameter(torch.zeros(4))
+        optimizer = optimizer_class([p], lr=0.1, betas=betas)
+        for gradient in ([1e6, 1e3, 1.0, 1e20], [0.01, 0.01, 1.0, 1.0]):
+            p.grad = torch.tensor(gradient)
+            optimizer.step()
+        results.append((p.detach(), *optimizer.state[p].values()))
+    for found, expected in zip(*results):
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-12)
+
+
 def test_pickles_and_copies():
     parameters = make_parameters()
     optimizer = bastile.optim.AdamW(parameters, state_dtype=torch.float64)
@@ -285,6 +322,15 @@ def test_clipping_of_gradients_that_lie_otherwise():
     expected = p.grad.norm()
     assert bastile.clip_grad_norm_(p, 0.1).item() == pytest.approx(expected.item())
     assert p.grad is lying and lying.norm().item() == pytest.approx(0.1, rel=1e-4)
+
+
+def test_norms_whatever_the_default_type():
+    p = torch.nn.Parameter(torch.zeros(64, dtype=torch.float64))
+    p.grad = torch.rand(64, dtype=torch.float64)
+    expected = torch.nn.utils.get_total_norm([p.grad], 1.3)
+    torch.testing.assert_close(
+        bastile.clip_grad_norm_([p], 1e9, norm_type=1.3), expected, rtol=1e-14, atol=0
+    )
 
 
 def test_norms_that_are_not_finite():

@@ -61,9 +61,11 @@ def kto_loss(
     ratio = sums - tokens.sum_of(ref_log_probs, mask)
     is_desirable = labels != 0
     kl = torch.as_tensor(kl, dtype=ratio.dtype, device=ratio.device).detach()
-    sign = torch.where(is_desirable, 1.0, -1.0).to(ratio.dtype)
-    weights = torch.where(is_desirable, desirable_weight, undesirable_weight)
-    losses = weights.to(ratio.dtype) * formula(ratio, sign, kl, beta)
+    sign = tokens.choose_number(is_desirable, 1.0, -1.0, ratio)
+    weights = tokens.choose_number(
+        is_desirable, desirable_weight, undesirable_weight, ratio
+    )
+    losses = weights * formula(ratio, sign, kl, beta)
     made = {"rewards": beta * ratio.detach(), "logps": sums.detach()}
     metrics = {"kl": kl.mean()}
     for name, x in made.items():

@@ -114,6 +114,10 @@ _DPO = {
     "sigmoid_norm": lambda x: -logsigmoid(x.beta * x.mean_margin),
 }
 _WITH_SMOOTHING = "sigmoid", "exo_pair", "robust", "aot", "aot_unpaired"
+_WITH_DIVERGENCE = (
+    *("sigmoid", "sigmoid_norm", "hinge", "ipo", "exo_pair", "robust", "discopop"),
+    "sft",
+)
 
 
 def _alpha_score(ratio, alpha):
@@ -185,6 +189,11 @@ def dpo_loss(
         raise ValueError(
             f"dpo_loss: 'f_divergence' must be one of {', '.join(_DIVERGENCES)}, but "
             f"is {f_divergence!r}"
+        )
+    if f_divergence != "reverse_kl" and loss_type not in _WITH_DIVERGENCE:
+        raise ValueError(
+            f"dpo_loss: 'f_divergence' is {f_divergence!r}, but {loss_type!r} has no "
+            f"margin; {', '.join(_WITH_DIVERGENCE)} have"
         )
     sums, references = (tokens.sum_of(x, mask) for x in (log_probs, ref_log_probs))
     chosen, rejected = (sums - references).chunk(2)

@@ -44,7 +44,9 @@ def _cispo(sample):
 
 def _sapo(sample):
     above, below = sample.sapo
-    temperature = torch.where(sample.advantages > 0, above, below)
+    temperature = tokens.choose_number(
+        sample.advantages > 0, above, below, sample.ratio
+    )
     gate = torch.sigmoid(temperature * (sample.ratio - 1)) * 4 / temperature
     return -gate * sample.advantages
 
@@ -66,8 +68,8 @@ def _gamma(sample):
     log_w = log_w.clamp(_LEAST, _MOST)
     k_above, l_above, k_below, l_below = sample.vespo
     is_good = sample.advantages >= 0
-    k = torch.where(is_good, k_above, k_below)
-    rate = torch.where(is_good, l_above, l_below).clamp(min=1e-4)
+    k = tokens.choose_number(is_good, k_above, k_below, log_w)
+    rate = tokens.choose_number(is_good, l_above, l_below, log_w).clamp(min=1e-4)
     weight = torch.exp(rate + k * log_w - rate * torch.exp(log_w))
     return weight.nan_to_num(0.0, 0.0, 0.0)
 
@@ -192,11 +194,21 @@ def grpo_loss(
     ):
         if wanted and value is None:
             raise ValueError(f"{name}: '{needed}' is missing")
-    advantages = _of_tokens(name, "advantages", advantages, log_probs)
+    if isinstance(num_items, Tensor):
+        if num_items.numel() != 1:
+            raise ValueError(
+                f"{name}: 'num_items' has shape {list(num_items.shape)}, but must be "
+                "one number"
+            )
+        num_items = num_items.reshape(())
     if old_log_probs is None:
         old_log_probs = log_probs.detach()
     # What does not count may be anything, and would make NaN of what does.
-    log_ratio = torch.where(mask != 0, log_probs - old_log_probs, 0)
+    counts = mask != 0
+    advantages = _of_tokens(name, "advantages", advantages, counts, by_sequence=True)
+    sampler_ratio = _of_tokens(name, "sampler_ratio", sampler_ratio, counts)
+    token_weights = _of_tokens(name, "token_weights", token_weights, counts)
+    log_ratio = torch.where(counts, log_probs - old_log_probs, 0)
     weighed = log_ratio
     if importance_sampling_level == "sequence":
         weighed = tokens.mean_of(log_ratio, mask)[:, None]
@@ -235,33 +247,40 @@ def grpo_loss(
     losses = losses.expand_as(log_probs)
     loss = combine(losses, mask, num_items, max_completion_length)
     if entropy_coef:
-        weights = 1.0 if token_weights is None else token_weights
-        counted = torch.where(mask != 0, weights, 0.0)
+        counted = (mask != 0).to(entropy.dtype)
+        if token_weights is not None:
+            counted = counted * token_weights
         bonus = tokens.sum_of(entropy * counted, mask).sum()
         loss = loss - entropy_coef * bonus / counted.sum().clamp(min=1.0)
     return loss, metrics | _clips(sample, of_token)
 
 
-def _of_tokens(name, operand, x, log_probs):
-    """A tensor of sequences as one of their tokens."""
-    if x.shape == log_probs.shape[:1]:
-        return x[:, None]
-    if x.shape != log_probs.shape:
+def _of_tokens(name, operand, x, counts, by_sequence=False):
+    """A tensor of sequences, [B] where ``by_sequence`` says so and [B, 1] elsewhere, or
+    of tokens, as one that tokens [B, T] can be multiplied by. What does not count is 0,
+    as it may be anything."""
+    if x is None:
+        return None
+    of_sequences = counts.shape[:1] if by_sequence else (len(counts), 1)
+    if x.shape == of_sequences:
+        return x.reshape(-1, 1)
+    if x.shape != counts.shape:
         raise ValueError(
             f"{name}: '{operand}' has shape {list(x.shape)}, but for 'log_probs' of "
-            f"shape {list(log_probs.shape)} it must be {[len(log_probs)]} or that shape"
+            f"shape {list(counts.shape)} it must be {list(of_sequences)} or that shape"
         )
-    return x
+    return torch.where(counts, x, 0)
 
 
 def _clips(sample, of_token):
     """The shares of tokens, or of sequences, whose ratios were clipped."""
-    ratio, advantages = sample.limited.detach(), sample.advantages
+    advantages = sample.advantages
     if of_token is _cispo:
-        is_high = (ratio > sample.high) & (advantages > 0)
+        is_high = (sample.ratio.detach() > sample.high) & (advantages > 0)
         return {"cispo_clip_ratio": _share(is_high, sample.mask)}
     if of_token is not _clipped:
         return {}
+    ratio = sample.limited.detach()
     is_low = (ratio < 1 - sample.low) & (advantages < 0)
     is_high = (ratio > 1 + sample.high) & (advantages > 0)
     return {

@@ -25,6 +25,12 @@ def mean_of_all(x, mask):
     return sum_of(x, mask).sum() / (mask != 0).sum().clamp(min=1)
 
 
+def choose_number(condition, first, second, like):
+    """One number where a condition holds and another elsewhere, in the type of
+    ``like``: of plain numbers, `torch.where` makes the default type."""
+    return torch.where(condition, like.new_full((), first), like.new_full((), second))
+
+
 def choose(table, kind, name):
     """The entry of a table of loss types, or an error that names them."""
     if name not in table:
