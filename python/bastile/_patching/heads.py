@@ -125,6 +125,8 @@ def _is_hooked(head):
     """Whether something computes in the layer's place, or beside it. What Accelerate
     does to layers that are not offloaded only moves tensors, and FSDP and DeepSpeed
     gather what `_weight` asks for."""
+    if modules.has_global_hooks():
+        return True
     if modules.has_hooks(head) and not _is_partitioned(head):
         return True
     if "forward" not in vars(head):

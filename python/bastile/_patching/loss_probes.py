@@ -146,9 +146,9 @@ class _Outputs:
 class _Decoder:
     """In the place of the decoder: gives hidden states and notes its operands."""
 
-    def __init__(self, hidden, router_logits, config):
+    def __init__(self, hidden, router_logits, read):
         self._outputs = _Outputs(hidden, router_logits)
-        self._config = config
+        self._read = read
         self.operands, self.named = (), {}
 
     def __call__(self, *operands, **named):
@@ -159,7 +159,7 @@ class _Decoder:
         # What it has taken from its configuration.
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._config, name)
+        return self._read(name)
 
 
 class _Noting:
@@ -173,6 +173,13 @@ class _Noting:
         if isinstance(value, transformers.PretrainedConfig):
             return _Noting(value, self._read, f"{self._prefix}{name}.")
         self._read.add(self._prefix + name)
+        return value
+
+    def read(self, name, stored, place):
+        """A number that a model took from here when it was made, and has at ``place``
+        since, which is noted in ``stored``."""
+        value = getattr(self, name)
+        stored[self._prefix + name] = place
         return value
 
     def get_text_config(self, *operands, **named):
@@ -198,7 +205,7 @@ class _WithoutInit:
                 raise
             for config in (self.config, self.config.get_text_config()):
                 if hasattr(config, name):
-                    return getattr(config, name)
+                    return config.read(name, self.stored, name)
             raise
 
 
@@ -217,6 +224,8 @@ class Run:
         #: The names that were looked up in the configuration and, of the router, in
         #: the model.
         self.names, self.read = set(), set()
+        #: Where the model has what it took from its configuration.
+        self.stored = {}
         self.router = ()
         if patch.router:
             self.router = table.ROUTER if patch.router is True else patch.router
@@ -250,8 +259,12 @@ class Run:
         model = model.__new__(model)
         transformers.PreTrainedModel.__init__(model, config)
         vars(model)["config"] = noting = _Noting(config, self.names)
-        vars(model)["read"] = self.read
-        self.decoder = _Decoder(self.hidden, self._router_logits, noting)
+        vars(model).update(read=self.read, stored=self.stored)
+        self.decoder = _Decoder(
+            self.hidden,
+            self._router_logits,
+            lambda name: noting.read(name, self.stored, f"{patch.decoder}.{name}"),
+        )
         outer, _, inner = patch.decoder.partition(".")
         within = types.SimpleNamespace(**{inner: self.decoder})
         vars(model)[outer] = within if inner else self.decoder
@@ -327,6 +340,7 @@ class Run:
             tuple(sorted(self._handed_on)),
             tuple(sorted(self._defaults)),
             tuple(sorted(self.unused)),
+            stored=tuple(sorted(self.stored.items())),
         )
 
     def route_by_default(self, wanted):

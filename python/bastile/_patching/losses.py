@@ -13,6 +13,9 @@ from bastile import functional as F
 from bastile._patching import heads, outputs, table
 
 
+_FIXED = loss_utils.fixed_cross_entropy
+
+
 def shift(labels, ignore_index):
     """The targets of each position: the label of the next, and none at the end."""
     padded = torch.nn.functional.pad(labels, (0, 1), value=ignore_index)
@@ -55,6 +58,8 @@ class Form(NamedTuple):
     unused: tuple[str, ...] = ()
     #: Whether it converts hidden states to the type of the last layer.
     casts: bool = False
+    #: Where models have what they took from their configuration, by its name there.
+    stored: tuple[tuple[str, str], ...] = ()
 
 
 @functools.cache
@@ -64,6 +69,7 @@ def fused(original, patch, form):
     names = list(inspect.signature(original).parameters)[1:]
     module = inspect.unwrap(original).__globals__
     balance = module["load_balancing_loss_func"] if patch.router else None
+    is_router_unknown = balance is None and "load_balancing_loss_func" in module
     details = _Details(patch, form, balance)
 
     @functools.wraps(original)
@@ -75,6 +81,10 @@ def fused(original, patch, form):
         is_asked = skip_logits is not None
         if not is_asked:
             skip_logits = self.training and has_labels and not _wants(self, given)
+            # Of a router whose loss the table does not have, the model makes it.
+            skip_logits = skip_logits and not (
+                is_router_unknown and _routes(self, given)
+            )
         if not skip_logits:
             return original(self, *args, **kwargs)
         if not has_labels:
@@ -99,10 +109,19 @@ def _wants(model, given):
     return _has_own_loss(model) or not keeps_all
 
 
+def _routes(model, given):
+    """Whether the loss of a router is asked for."""
+    asked = given.get("output_router_logits")
+    if asked is None:
+        text = model.config.get_text_config()
+        asked = getattr(text, "output_router_logits", False)
+    return asked
+
+
 def _has_own_loss(model):
     if getattr(model, "_loss_function", cross_entropy) is not cross_entropy:
         return True
-    return class_has_own_loss(type(model)) or _is_mapping_replaced()
+    return class_has_own_loss(type(model)) or _is_default_replaced(model)
 
 
 def class_has_own_loss(cls):
@@ -112,13 +131,17 @@ def class_has_own_loss(cls):
 
 def is_replaced(model):
     """Whether Transformers' own loss of causal language models is replaced."""
-    return hasattr(model, "_loss_function") or _is_mapping_replaced()
+    return hasattr(model, "_loss_function") or _is_default_replaced(model)
 
 
-def _is_mapping_replaced():
+def _is_default_replaced(model):
+    """Whether the loss that Transformers gives a model by its type is another one than
+    that of causal language models."""
+    if loss_utils.fixed_cross_entropy is not _FIXED:
+        return True
     mapping, own = loss_utils.LOSS_MAPPING, loss_utils.ForCausalLMLoss
-    names = "ForCausalLM", "ForConditionalGeneration"
-    return any(mapping.get(name, own) is not own for name in names)
+    default = mapping.get("ForCausalLM", own)
+    return mapping.get(getattr(model, "loss_type", None), default) is not own
 
 
 def _reader(path):
@@ -146,8 +169,9 @@ class _Details:
         self.balance = balance
         names = table.ROUTER if patch.router is True else patch.router or ()
         self._router = [_reader(name) for name in names]
+        stored = dict(form.stored)
         self._cap, self._divisor, self._factor = (
-            name and _reader(name)
+            name and _reader(stored.get(name, f"config.{name}"))
             for name in (patch.soft_cap, patch.divisor, patch.factor)
         )
 
@@ -155,11 +179,11 @@ class _Details:
         """What the entry names of the router, in that order."""
         return [read(model) for read in self._router]
 
-    def of_logits(self, config):
+    def of_logits(self, model):
         """What becomes of the logits before the loss."""
-        cap = self._cap and self._cap(config)
-        divisor = self._divisor and self._divisor(config)
-        factor = self._factor and self._factor(config)
+        cap = self._cap and self._cap(model)
+        divisor = self._divisor and self._divisor(model)
+        factor = self._factor and self._factor(model)
         temperature = (divisor or 1.0) / (1.0 if factor is None else factor)
         return {"soft_cap": cap or 0.0, "temperature": temperature}
 
@@ -178,11 +202,7 @@ def _forward(model, details, given, is_asked):
         as_dictionary = getattr(model.config, "return_dict", True)
     routes = False
     if balance is not None:
-        routes = given.get("output_router_logits")
-        if routes is None:
-            text = model.config.get_text_config()
-            routes = getattr(text, "output_router_logits", False)
-        given["output_router_logits"] = routes
+        given["output_router_logits"] = routes = _routes(model, given)
     for name in form.unused:
         given.pop(name, None)
     for name in form.defaults:
@@ -194,7 +214,7 @@ def _forward(model, details, given, is_asked):
     if form.casts:
         # Mamba's may be float32 whatever the weights are.
         hidden = hidden.to(getattr(model, details.head).weight.dtype)
-    of_logits = details.of_logits(model.config)
+    of_logits = details.of_logits(model)
     if targets is None:
         targets = shift(labels, ignore_index)
     elif targets.numel() == hidden[..., 0].numel():

@@ -24,13 +24,15 @@ class Logits:
         self._model, self._head, self._hidden = model, head, hidden
         self._soft_cap, self._temperature = soft_cap, temperature
         self._autocast = _autocast_of(hidden.device.type)
+        # Logits of a forward without gradients have none either, wherever they are read.
+        self._is_recording = torch.is_grad_enabled()
         self._made, self._is_recorded = None, False
 
     def __call__(self):
-        is_recorded = torch.is_grad_enabled()
+        is_recorded = self._is_recording and torch.is_grad_enabled()
         # Logits that were made without gradients, for a metric, have no graph.
         if self._made is None or (is_recorded and not self._is_recorded):
-            with self._autocast():
+            with self._autocast(), torch.set_grad_enabled(is_recorded):
                 self._made = self._make()
             self._is_recorded = is_recorded
         return self._made

@@ -293,6 +293,19 @@ def packed(function):
     )
 
 
+def test_masks_that_a_model_joins():
+    """T5Gemma 2's decoder attends to its own tokens and to those of the encoder at
+    once, and joins both masks."""
+    make = transformers.AutoModelForSeq2SeqLM
+    model = any_type.make(any_type.configuration("t5gemma2"), make)
+    model.set_attn_implementation("eager")
+    tokens = tiny_models.batch()["input_ids"]
+    inputs = {"input_ids": tokens, "decoder_input_ids": tokens, "labels": tokens}
+    expected = model.eval()(**inputs).loss
+    with bastile.apply("t5gemma2"):
+        torch.testing.assert_close(model(**inputs).loss, expected)
+
+
 def test_masks_of_releases_that_compare_places(monkeypatch):
     """Transformers 5.17 has no masks of places in documents."""
     monkeypatch.delattr(

@@ -75,6 +75,37 @@ def test_a_loss_that_replaces_transformers(model, monkeypatch):
     assert torch.equal(outputs.loss, outputs["logits"].mean())
 
 
+@pytest.mark.parametrize("name", ["class", "type", "function"])
+def test_a_loss_that_transformers_chooses(name, model, monkeypatch):
+    """By the name of a class or by the type that a model has, and of what
+    Transformers' own loss is made."""
+    utils = transformers.loss.loss_utils
+    own = lambda logits, *_, **__: logits.mean()  # noqa: E731
+    if name == "class":
+        monkeypatch.setitem(utils.LOSS_MAPPING, "LlamaForCausalLM", own)
+        model = tiny_models.make("llama")
+    elif name == "type":
+        monkeypatch.setitem(utils.LOSS_MAPPING, "Mine", own)
+        model.loss_type = "Mine"
+    else:
+        monkeypatch.setattr(utils, "fixed_cross_entropy", own)
+    outputs = model(**tiny_models.batch())
+    torch.testing.assert_close(outputs.loss, outputs["logits"].mean())
+
+
+@pytest.mark.filterwarnings("ignore:the last layer is a")
+def test_a_hook_of_all_modules(model):
+    def double(module, _, x):
+        return 2 * x if module is model.lm_head else None
+
+    inputs = tiny_models.batch()
+    hook = torch.nn.modules.module.register_module_forward_hook(double)
+    try:
+        assert_same(tiny_models.run(model, inputs), loss_of_logits(model, inputs))
+    finally:
+        hook.remove()
+
+
 HOOKS = {
     "forward": lambda head: head.register_forward_hook(lambda _, __, x: x * 0.5),
     "before": lambda head: head.register_forward_pre_hook(lambda _, x: (x[0] * 2,)),

@@ -30,6 +30,14 @@ def index_of_logits(outputs):
     return [name.startswith("logits") for name in outputs].index(True)
 
 
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+def test_logits_that_are_read_behind_a_forward_without_gradients(context, model):
+    with context():
+        outputs = model(**tiny_models.batch())
+    assert not outputs.logits.requires_grad
+    assert outputs.logits.numpy().shape == (2, 12, 96)
+
+
 READERS = {
     "attribute": lambda outputs: outputs.logits,
     "getattr": lambda outputs: getattr(outputs, "logits", None),

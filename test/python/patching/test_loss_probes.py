@@ -7,6 +7,7 @@ import importlib
 import sys
 import types
 
+import any_type
 import bastile
 import pytest
 import tiny_models
@@ -20,6 +21,44 @@ from transformers import modeling_outputs
 @pytest.fixture(autouse=True)
 def probe_anew():
     loss_probes.causal_loss.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["cohere", "falcon_h1"])
+def test_a_factor_that_the_model_keeps(name):
+    """What a model took from its configuration when it was made counts, and not what
+    has become of the configuration."""
+    make = transformers.AutoModelForCausalLM
+    model = any_type.make(any_type.configuration(name), make).train()
+    if name == "cohere":
+        model.logit_scale, model.config.logit_scale = 3.0, 5.0
+    else:
+        model.model.lm_head_multiplier, model.config.lm_head_multiplier = 3.0, 5.0
+    inputs = tiny_models.batch()
+    expected = model(**inputs)
+    with bastile.apply(name):
+        found = model(**inputs)
+        assert "logits" not in vars(found)
+        torch.testing.assert_close(found.loss, expected.loss)
+        torch.testing.assert_close(found.logits, expected.logits)
+
+
+def test_a_router_that_only_some_models_of_a_type_have():
+    """Doge's configuration has none by itself, so that its loss is not in the table."""
+    configuration = any_type.configuration(
+        "doge",
+        is_moe=True,
+        num_experts=16,
+        num_experts_per_tok=2,
+        router_aux_loss_coef=0.5,
+        output_router_logits=True,
+    )
+    make = transformers.AutoModelForCausalLM
+    model, inputs = any_type.make(configuration, make).train(), tiny_models.batch()
+    expected = model(**inputs)
+    with bastile.apply("doge"):
+        found = model(**inputs)
+    torch.testing.assert_close(found.loss, expected.loss)
+    torch.testing.assert_close(found.aux_loss, expected.aux_loss)
 
 
 def logits_of(model, hidden):

@@ -73,11 +73,11 @@ class Mask:
 
     @classmethod
     def __torch_function__(cls, function, types, operands=(), named=None):
-        def own(x):
-            return x.own() if isinstance(x, Mask) else x
-
-        named = {key: own(x) for key, x in (named or {}).items()}
-        return function(*map(own, operands), **named)
+        # Among the operands may be lists of masks.
+        operands, named = torch.utils._pytree.tree_map_only(
+            Mask, Mask.own, (operands, named or {})
+        )
+        return function(*operands, **named)
 
 
 def make_mask(make_own, named):
