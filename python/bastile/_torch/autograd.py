@@ -14,9 +14,15 @@ def make_node(name, forward, backward):
     functions of the extension module, since calls on small tensors are bound by the
     host.
     """
+
+    @torch._disable_dynamo
+    def call_backward(ctx, *gradients):
+        # PyTorch's compiled autograd looks a function of Python up in the class.
+        return backward(ctx, *gradients)
+
     functions = {
         "forward": staticmethod(forward),
-        "backward": staticmethod(backward),
+        "backward": staticmethod(call_backward),
     }
     kind = type(torch.autograd.Function)(name, (torch.autograd.Function,), functions)
     # Autograd calls the function itself, not PyTorch's method that looks it up in the

@@ -185,6 +185,22 @@ def test_checkpointing_in_a_compiled_function():
         torch.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize("name", ["rms_norm", "cross_entropy"])
+@torch._dynamo.config.patch(compiled_autograd=True)
+def test_compiled_autograd(name):
+    targets, weight = torch.tensor([3, 0, 7]), torch.rand(24, requires_grad=True)
+
+    def loss(x):
+        if name == "cross_entropy":
+            return functional.cross_entropy(x * weight, targets)
+        return ops.rms_norm(x, weight).square().sum()
+
+    x = torch.randn(3, 24, requires_grad=True)
+    expected = torch.autograd.grad(loss(x), (x, weight))
+    torch.compile(lambda y: y.backward(), backend="eager")(loss(x))
+    torch.testing.assert_close((x.grad, weight.grad), expected)
+
+
 def test_mistakes_are_told_while_tracing():
     compiled = torch.compile(ops.swiglu, fullgraph=True, backend=BACKEND)
     with pytest.raises(Exception, match=r"'up' has shape \[5, 8\]"):
