@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 using namespace bastile::runtime;
 
@@ -18,11 +18,14 @@ Expected<std::string> bastile::runtime::readFile(const std::string &path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
     return makeError("cannot open '", path, "': ", std::strerror(errno));
-  std::string contents{std::istreambuf_iterator<char>(stream),
-                       std::istreambuf_iterator<char>()};
+  // Of a folder, opening succeeds, and reading does not. An iterator over the
+  // stream would throw.
+  std::ostringstream contents;
+  if (stream.peek() != std::ifstream::traits_type::eof())
+    contents << stream.rdbuf();
   if (stream.bad())
-    return makeError("cannot read '", path, "'");
-  return contents;
+    return makeError("cannot read '", path, "': ", std::strerror(errno));
+  return std::move(contents).str();
 }
 
 Error bastile::runtime::writeFile(const std::string &path,

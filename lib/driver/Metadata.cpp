@@ -582,16 +582,3 @@ json::Value bastile::buildMetadata(ModuleOp module, const Target &target) {
                       {"target", target.name},
                       {"functions", std::move(functions)}};
 }
-
-std::string bastile::formatMetadataComment(const json::Value &metadata) {
-  const std::string text = llvm::formatv("{0:1}", metadata).str();
-  std::string comment = "// bastile-metadata-begin\n";
-  comment.reserve(text.size() + 3 * llvm::count(text, '\n') + 64);
-  for (StringRef line : llvm::split(StringRef(text), "\n")) {
-    comment += "// ";
-    comment += line;
-    comment += '\n';
-  }
-  comment += "// bastile-metadata-end\n";
-  return comment;
-}

@@ -69,6 +69,9 @@ public:
   Expected<tile::Expr> getConverted(Id id, bool isDouble);
   /// The value as integers of `type`.
   Expected<mlir::Value> getIntegers(Id id, mlir::IntegerType type);
+  /// The highest precision, float32 at least, that a formula of any of the
+  /// values computes in.
+  mlir::Type getWideType(llvm::ArrayRef<Id> ids);
   /// The values, which must be of floats, all in the highest precision that a
   /// formula of any of them computes in.
   Expected<llvm::SmallVector<mlir::Value>> getWide(llvm::ArrayRef<Id> ids);
@@ -120,7 +123,6 @@ public:
   std::vector<GraphValue> values;
 
 private:
-  mlir::Type getWideType(llvm::ArrayRef<Id> ids);
   /// The type in which `formula` computes with integers; null if it computes
   /// with floats, or with conditions.
   Expected<mlir::IntegerType> getIntegerType(const Formula &formula,

@@ -278,10 +278,12 @@ GraphBuilder::split(Id operand, int64_t count, bool interleaved) {
     return std::vector<Id>{operand};
   SmallVector<int64_t> sizes = value.sizes;
   sizes.back() /= count;
+  // Of a value that was rounded, formulas go on in float64.
+  Value moved = graph.getWideType({operand}).isF64() ? value.value
+                                                     : graph.getRaw(operand);
   std::vector<Id> pieces;
-  for (Value piece :
-       tile::splitRows(graph.builder, graph.getRaw(operand), count,
-                       /*strands=*/interleaved ? count : 1))
+  for (Value piece : tile::splitRows(graph.builder, moved, count,
+                                     /*strands=*/interleaved ? count : 1))
     pieces.push_back(graph.add({piece, sizes, value.ownType}));
   return pieces;
 }
@@ -307,7 +309,7 @@ Expected<GraphBuilder::Id> GraphBuilder::join(const std::vector<Id> &pieces,
   if (pieces.size() == 1)
     return pieces.front();
   SmallVector<Value> values;
-  if (haveOneType) {
+  if (haveOneType && !graph.getWideType(pieces).isF64()) {
     values =
         llvm::map_to_vector(pieces, [&](Id id) { return graph.getRaw(id); });
   } else {

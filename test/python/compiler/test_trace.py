@@ -447,6 +447,15 @@ def test_rounding_in_float64_goes_on_in_float64():
     x = random(3, 16)
     kernel = compile_f64(lambda x: x.to("f32") / 3, x)
     np.testing.assert_array_equal(kernel(x), x.astype(np.float32) / np.float64(3))
+    # Where it is taken apart and put together, too.
+    kernel = compile_f64(lambda x: F.split(x.to("f32"), 2)[1] / 3, x)
+    halves = x.astype(np.float32)[:, 8:] / np.float64(3)
+    np.testing.assert_array_equal(kernel(x), halves)
+    kernel = compile_f64(lambda x: F.concatenate([x.to("f32"), x]) / 3, x)
+    both = np.concatenate([x.astype(np.float32), x], axis=1) / np.float64(3)
+    np.testing.assert_array_equal(kernel(x), both)
+    kernel = compile_f64(lambda x: F.concatenate([x.to("f32")] * 2), x)
+    assert kernel(x).dtype == np.float32
     kernel = compile_f64(lambda x: x.to("f64") / 3, x.astype(np.float32))
     np.testing.assert_array_equal(
         kernel(x.astype(np.float32)),
