@@ -56,7 +56,9 @@ for name in (
 # Debian's own Python is the one that Debian's numpy and pytest belong to.
 python = os.environ.get("BASTILE_PYTHON", "/usr/bin/python3")
 package_python = os.path.join(build, "venv", "bin", "python")
-package_environment = f"env PYTHONPATH={build}/python BASTILE_CACHE_DIR=%t.cache"
+# One cache for all: every fifth kernel is one that another file has, too.
+cache = f"BASTILE_CACHE_DIR={config.test_exec_root}/cache"
+package_environment = f"env PYTHONPATH={build}/python {cache}"
 forked = f"{package_python} -m pytest"
 if os.path.exists(package_python):
     socket = forked_pytest.start(package_python, config.environment)
@@ -72,8 +74,7 @@ config.substitutions += [
     ("%package-test", f"{package_environment} {forked} -q -p no:cacheprovider"),
     (
         "%transformers4-test",
-        f"env PYTHONPATH={build}/transformers-4:{build}/python "
-        f"BASTILE_CACHE_DIR=%t.cache "
+        f"env PYTHONPATH={build}/transformers-4:{build}/python {cache} "
         f"{package_python} -m pytest -q -p no:cacheprovider",
     ),
 ]

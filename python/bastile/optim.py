@@ -88,6 +88,7 @@ class AdamW(torch.optim.AdamW):
         super().add_param_group(param_group)
         for option in ("capturable", "differentiable", "fused"):
             if self.param_groups[-1][option]:
+                self.param_groups.pop()
                 raise ValueError(
                     f"AdamW: '{option}' is not supported; torch.optim.AdamW has it"
                 )
@@ -100,7 +101,11 @@ class AdamW(torch.optim.AdamW):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes all parameters that have gradients, and returns what ``closure``,
-        which computes these, returns."""
+        which computes these, returns.
+
+        Raises:
+            RuntimeError: for sparse gradients and complex parameters.
+        """
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -119,6 +124,8 @@ class AdamW(torch.optim.AdamW):
             return
         if any(p.grad.is_sparse for p in parameters):
             raise RuntimeError("AdamW: takes no sparse gradients")
+        if any(p.is_complex() for p in parameters):
+            raise RuntimeError("AdamW: takes no complex parameters")
         states = [self._state_of(p, group["amsgrad"]) for p in parameters]
         # One call for all: one for each would take the host as long as some launches.
         torch._foreach_add_([state["step"] for state in states], 1)
@@ -217,7 +224,8 @@ def clip_grad_norm_(
 
     Raises:
         RuntimeError: where ``error_if_nonfinite`` asks for it.
-        TypeError: for DTensors, the norm of which takes all processes.
+        TypeError: for DTensors, the norm of which takes all processes, and for sparse
+            and complex gradients.
         ValueError: for another ``norm_type``.
     """
     if isinstance(parameters, Tensor):
@@ -233,8 +241,10 @@ def clip_grad_norm_(
             "clip_grad_norm_: takes no DTensor, whose norm takes all processes; "
             "torch.nn.utils.clip_grad_norm_ does"
         )
+    if any(x.is_sparse or x.is_complex() for x in gradients):
+        raise TypeError("clip_grad_norm_: takes no sparse and no complex gradients")
     if not gradients:
-        return torch.tensor(0.0)
+        return torch.tensor(0.0, dtype=torch.float32)
     with torch.no_grad():
         total = norms.norm(gradients, order)
         if error_if_nonfinite and not math.isfinite(total.item()):

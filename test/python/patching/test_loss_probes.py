@@ -42,6 +42,9 @@ def test_a_factor_that_the_model_keeps(name):
         torch.testing.assert_close(found.logits, expected.logits)
 
 
+@pytest.mark.skipif(
+    transformers.__version__.startswith("4."), reason="Transformers 4's has a mistake"
+)
 def test_a_router_that_only_some_models_of_a_type_have():
     """Doge's configuration has none by itself, so that its loss is not in the table."""
     configuration = any_type.configuration(

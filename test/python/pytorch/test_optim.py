@@ -261,13 +261,25 @@ def test_autograd_notices_a_step():
 def test_options_without_a_kernel(option):
     with pytest.raises(ValueError, match=f"AdamW: '{option}' is not supported"):
         bastile.optim.AdamW(make_parameters(), **{option: True})
+    optimizer = bastile.optim.AdamW(make_parameters())
+    group = {"params": [torch.ones(2, requires_grad=True)], option: True}
+    with pytest.raises(ValueError, match=f"AdamW: '{option}' is not supported"):
+        optimizer.add_param_group(group)
+    assert len(optimizer.param_groups) == 1
 
 
-def test_sparse_gradients_are_refused():
+def test_sparse_and_complex_gradients_are_refused():
     p = torch.ones(4, 2, requires_grad=True)
     p.grad = torch.zeros(4, 2).to_sparse()
     with pytest.raises(RuntimeError, match="no sparse gradients"):
         bastile.optim.AdamW([p]).step()
+    q = torch.ones(4, dtype=torch.complex64, requires_grad=True)
+    q.grad = torch.ones_like(q)
+    with pytest.raises(RuntimeError, match="no complex parameters"):
+        bastile.optim.AdamW([q]).step()
+    for each in (p, q):
+        with pytest.raises(TypeError, match="no sparse and no complex gradients"):
+            bastile.clip_grad_norm_([each], 1.0)
 
 
 def make_gradients(dtype=torch.float32, device="cpu"):
