@@ -318,7 +318,8 @@ def cross_entropy(
 
     The loss is float32, of float64 logits float64. With ``reduction`` "mean" and
     "sum" its gradient is computed in the same pass over the logits; with
-    ``in_place``, in their memory. Where no token counts, the mean is 0.
+    ``in_place``, in their memory. Where no token counts, the mean is 0; where the
+    weights of those that count sum to 0, it is the sum.
 
     With any of these, the result is a tuple of the loss and, in this order:
 

@@ -26,8 +26,7 @@ def total_scale(targets, class_weights, divisor, settings, dtype):
     if class_weights is None:
         # Where no token counts, all losses and gradients are 0 already.
         return counted.sum(dtype=dtype).clamp_(min=1).reciprocal_()
-    count = (_weights_of(targets, class_weights, dtype) * counted).sum()
-    return torch.where(count == 0, 0, count.reciprocal())
+    return _sum_of_weights(targets, class_weights, counted, dtype).reciprocal()
 
 
 def penalties_of(targets, class_weights, divisor, settings, dtype):
@@ -42,8 +41,15 @@ def penalties_of(targets, class_weights, divisor, settings, dtype):
     ):
         return None
     counts = (targets != settings.ignore_index).to(dtype)
-    weights = (_weights_of(targets, class_weights, dtype) * counts).sum()
+    weights = _sum_of_weights(targets, class_weights, counts, dtype)
     return counts * (weights / counts.sum().clamp_(min=1))
+
+
+def _sum_of_weights(targets, class_weights, counted, dtype):
+    """What a mean divides by: the sum of the weights of the targets that count, or 1
+    where that is 0, as in the op `cross_entropy`."""
+    total = (_weights_of(targets, class_weights, dtype) * counted).sum()
+    return torch.where(total == 0, torch.ones_like(total), total)
 
 
 def _weights_of(targets, class_weights, dtype):

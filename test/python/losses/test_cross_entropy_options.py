@@ -82,6 +82,25 @@ def test_losses_of_logits(reduction, is_weighted, options, device):
     torch.testing.assert_close(ours.grad.double(), theirs.grad, rtol=1e-4, atol=1e-6)
 
 
+def test_weights_that_sum_to_nothing():
+    """A mean divides by 1 then, of logits and of a layer alike; PyTorch's is NaN."""
+    logits, targets = make()
+    weight = torch.ones(CLASSES)
+    weight[targets[targets >= 0]] = 0
+    hidden, matrix = split(logits, "cpu")
+    options = {"label_smoothing": 0.1, "z_loss": 0.1}
+    found = []
+    for is_layer in (False, True):
+        x = hidden.clone().requires_grad_()
+        if is_layer:
+            loss = F.linear_cross_entropy(x, matrix, targets, weight=weight, **options)
+        else:
+            loss = F.cross_entropy(x @ matrix.T, targets, weight, **options)
+        found.append((loss, *torch.autograd.grad(loss, x)))
+    assert found[0][0] > 0 and found[0][0].isfinite()
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.long(every=11)
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda x: "-".join(x))
 @pytest.mark.parametrize("is_weighted", [False, True])
