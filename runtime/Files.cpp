@@ -23,7 +23,7 @@ Expected<std::string> bastile::runtime::readFile(const std::string &path) {
   std::ostringstream contents;
   if (stream.peek() != std::ifstream::traits_type::eof())
     contents << stream.rdbuf();
-  if (stream.bad())
+  if (stream.bad() || contents.fail())
     return makeError("cannot read '", path, "': ", std::strerror(errno));
   return std::move(contents).str();
 }

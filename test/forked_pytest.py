@@ -9,6 +9,7 @@ when its standard input does, whose other end is its parent's: however that ends
 server stays."""
 
 import atexit
+import contextlib
 import json
 import os
 import select
@@ -52,16 +53,19 @@ def ask(path, arguments):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
         server.connect(path)
         socket.send_fds(server, [json.dumps(request).encode()], [0, 1, 2])
-        return int(server.recv(16) or 1)
+        code = server.recv(16)
+        if not code:
+            print("forked_pytest: the server has ended, see its message")
+        return int(code or 1)
 
 
 def serve(listener):
     """Answers each client in a copy of this process, which does not return from
     `answer`."""
-    # Nobody waits for the copies, which answer by themselves. A terminal interrupts
-    # lit as well, which ends this process.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Nobody waits for the copies, which answer by themselves. What ends a group of
+    # processes ends lit and the clients as well, and with them this process and tests.
+    for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
         client, _ = listener.accept()
         for name in IMPORTS:
@@ -75,21 +79,27 @@ def serve(listener):
 
 
 def answer(client):
-    """Runs what the client asks for in a copy of its own, and kills that if the client
-    ends first."""
+    """Runs what the client asks for in a copy of its own, and kills that, with the
+    processes that it has started, if the client ends first."""
     text, files, _, _ = socket.recv_fds(client, 1 << 20, 3)
     test = os.fork()
     if test == 0:
+        os.setpgid(0, 0)
         client.close()
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         sys.exit(run(json.loads(text), files))
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        # The copy may not have come to this yet, or may be done with everything.
+        os.setpgid(test, test)
     end = os.pidfd_open(test)
     if end in select.select([client, end], [], [])[0]:
         code = os.waitstatus_to_exitcode(os.waitpid(test, 0)[1])
         # A signal's number is negative; a shell's status for it is more than 128.
-        client.send(str(code if code >= 0 else 128 - code).encode())
+        with contextlib.suppress(OSError):
+            client.send(str(code if code >= 0 else 128 - code).encode())
     else:
-        os.kill(test, signal.SIGKILL)
+        os.killpg(test, signal.SIGKILL)
     # What this copy has imported takes a while to take down.
     os._exit(0)
 

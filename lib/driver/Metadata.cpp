@@ -6,7 +6,6 @@
 
 #include "lib/driver/Metadata.h"
 
-#include "bastile/Compiler.h"
 #include "bastile/Version.h"
 #include "dialect/OperandMemory.h"
 #include "dialect/Rows.h"
@@ -14,8 +13,6 @@
 #include "lib/driver/OperandPlaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/tensors/Names.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 

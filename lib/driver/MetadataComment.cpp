@@ -12,8 +12,8 @@
 using llvm::StringRef;
 using namespace bastile;
 
-/// Appends JSON with its other characters escaped: an assembler of PTX refuses
-/// them in comments, too.
+/// Appends JSON with characters beyond ASCII escaped as \uXXXX: an assembler of
+/// PTX refuses such characters, in comments as well.
 static void appendAscii(std::string &text, StringRef json) {
   if (llvm::isASCII(json)) {
     text += json;

@@ -99,7 +99,7 @@ private:
     return compare(mlir::arith::CmpIPredicate::eq, value, constant(0));
   }
   mlir::Value getRowCount();
-  /// The kernel's last row, whose operands lie somewhere.
+  /// The kernel's last row: beyond it, operands may lie outside of memory.
   mlir::Value getLastRow();
   mlir::Value getOwnRow(mlir::Value elementRow);
   /// Whether the numbers of rows are split into several indices.
@@ -127,7 +127,7 @@ private:
   /// Row and column of the thread's first piece: the row once it has been asked
   /// for, the column where pieces are a constant apart.
   mlir::Value threadRow, threadColumn;
-  /// The operand's last row, once it has been asked for.
+  /// The kernel's last row, once it has been asked for.
   mlir::Value lastRow;
   /// The operand's row that the tile begins with, its indices, and whether all
   /// rows of the tile have these but for the last one, once they have been

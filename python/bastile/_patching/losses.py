@@ -97,6 +97,11 @@ def fused(original, patch, form):
                 f"{type(self).__name__}: 'skip_logits' would leave out the model's own "
                 "loss function, which is one of logits"
             )
+        if is_router_unknown and _routes(self, given):
+            raise ValueError(
+                f"{type(self).__name__}: 'skip_logits' would leave out the loss of the "
+                "router, which only the model's own forward makes"
+            )
         return _forward(self, details, given, is_asked)
 
     return forward
@@ -121,7 +126,9 @@ def _routes(model, given):
 def _has_own_loss(model):
     if getattr(model, "_loss_function", cross_entropy) is not cross_entropy:
         return True
-    return class_has_own_loss(type(model)) or _is_default_replaced(model)
+    return class_has_own_loss(type(model)) or is_type_replaced(
+        getattr(model, "loss_type", None)
+    )
 
 
 def class_has_own_loss(cls):
@@ -131,17 +138,19 @@ def class_has_own_loss(cls):
 
 def is_replaced(model):
     """Whether Transformers' own loss of causal language models is replaced."""
-    return hasattr(model, "_loss_function") or _is_default_replaced(model)
+    return hasattr(model, "_loss_function") or is_type_replaced(
+        getattr(model, "loss_type", None)
+    )
 
 
-def _is_default_replaced(model):
-    """Whether the loss that Transformers gives a model by its type is another one than
-    that of causal language models."""
+def is_type_replaced(name):
+    """Whether the loss that Transformers gives models of the loss type ``name`` is
+    another one than its own of causal language models."""
     if loss_utils.fixed_cross_entropy is not _FIXED:
         return True
     mapping, own = loss_utils.LOSS_MAPPING, loss_utils.ForCausalLMLoss
     default = mapping.get("ForCausalLM", own)
-    return mapping.get(getattr(model, "loss_type", None), default) is not own
+    return mapping.get(name, default) is not own
 
 
 def _reader(path):

@@ -82,6 +82,31 @@ def test_a_number_of_items_is_one_number(mask):
     assert loss.shape == ()
 
 
+def test_tokens_are_counted_exactly():
+    """More of them than bfloat16 tells apart."""
+    x = -torch.rand(1, 1001)
+    entropy = torch.ones_like(x, dtype=torch.bfloat16)
+    loss, _ = losses.grpo_loss(
+        x, torch.zeros(1), torch.ones_like(x), entropy=entropy, entropy_coef=1.0
+    )
+    assert loss.item() == pytest.approx(-1, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sampler_ratio", "token_weights"])
+@pytest.mark.parametrize("level", ["token", "sequence"])
+def test_sequences_of_one_token_that_may_not_count(name, level):
+    x = torch.tensor([[-1.0], [-2.0]], requires_grad=True)
+    loss, _ = losses.grpo_loss(
+        x,
+        torch.ones(2),
+        torch.tensor([[1.0], [0.0]]),
+        importance_sampling_level=level,
+        **{name: torch.tensor([[0.5], [torch.nan]])},
+    )
+    (gradient,) = torch.autograd.grad(loss, x)
+    assert gradient.isfinite().all() and loss.isfinite()
+
+
 @pytest.mark.parametrize("name", ["advantages", "sampler_ratio", "token_weights"])
 @pytest.mark.parametrize("level", ["token", "sequence"])
 @pytest.mark.parametrize("loss_type", ["grpo", "cispo", "sapo", "vespo"])

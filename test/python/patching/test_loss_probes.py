@@ -60,6 +60,8 @@ def test_a_router_that_only_some_models_of_a_type_have():
     expected = model(**inputs)
     with bastile.apply("doge"):
         found = model(**inputs)
+        with pytest.raises(ValueError, match="leave out the loss of the router"):
+            model(**inputs, skip_logits=True)
     torch.testing.assert_close(found.loss, expected.loss)
     torch.testing.assert_close(found.aux_loss, expected.aux_loss)
 
@@ -277,6 +279,18 @@ def test_a_loss_that_is_replaced_everywhere(monkeypatch):
     with patched:
         model = tiny_models.make("llama")
         assert not tiny_models.has_logits(model(**tiny_models.batch()))
+
+
+def test_a_loss_that_is_replaced_by_the_name_of_a_class(monkeypatch):
+    """What replaces the loss of logits by a kernel would come before it."""
+    mapping = transformers.loss.loss_utils.LOSS_MAPPING
+    own = lambda logits, *_, **__: logits.mean()  # noqa: E731
+    monkeypatch.setitem(mapping, "LlamaForCausalLM", own)
+    options = {"cross_entropy": True, "fused_linear_cross_entropy": False}
+    with bastile.apply("llama", **options) as patched:
+        assert "llama.cross_entropy" not in patched.ops
+        outputs = tiny_models.make("llama")(**tiny_models.batch())
+        torch.testing.assert_close(outputs.loss, outputs.logits.mean())
 
 
 def test_both_losses_one_after_the_other():

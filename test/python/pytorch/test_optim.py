@@ -277,6 +277,13 @@ def test_sparse_and_complex_gradients_are_refused():
     q.grad = torch.ones_like(q)
     with pytest.raises(RuntimeError, match="no complex parameters"):
         bastile.optim.AdamW([q]).step()
+    # Nor has another group changed then.
+    one = torch.ones(3, requires_grad=True)
+    one.grad = torch.ones_like(one)
+    optimizer = bastile.optim.AdamW([{"params": [one]}, {"params": [p]}])
+    with pytest.raises(RuntimeError, match="no sparse gradients"):
+        optimizer.step()
+    assert torch.equal(one, torch.ones(3)) and not optimizer.state
     for each in (p, q):
         with pytest.raises(TypeError, match="no sparse and no complex gradients"):
             bastile.clip_grad_norm_([each], 1.0)

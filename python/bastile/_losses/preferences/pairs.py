@@ -115,8 +115,13 @@ _DPO = {
 }
 _WITH_SMOOTHING = "sigmoid", "exo_pair", "robust", "aot", "aot_unpaired"
 _WITH_DIVERGENCE = (
-    *("sigmoid", "sigmoid_norm", "hinge", "ipo", "exo_pair", "robust", "discopop"),
-    "sft",
+    "sigmoid",
+    "sigmoid_norm",
+    "hinge",
+    "ipo",
+    "exo_pair",
+    "robust",
+    "discopop",
 )
 
 
@@ -162,7 +167,8 @@ def dpo_loss(
         label_smoothing: the probability that a pair is the wrong way round, for
             sigmoid (conservative DPO), exo_pair, robust, aot and aot_unpaired.
         f_divergence: reverse_kl, forward_kl, js_divergence or alpha_divergence, the
-            last with ``alpha``: what a margin is made of.
+            last with ``alpha``: what a margin is made of, for sigmoid, sigmoid_norm,
+            hinge, ipo, exo_pair, robust and discopop.
         tau: of discopop.
 
     Returns:

@@ -247,7 +247,7 @@ def grpo_loss(
     losses = losses.expand_as(log_probs)
     loss = combine(losses, mask, num_items, max_completion_length)
     if entropy_coef:
-        counted = (mask != 0).to(entropy.dtype)
+        counted = counts.to(torch.promote_types(entropy.dtype, torch.float32))
         if token_weights is not None:
             counted = counted * token_weights
         bonus = tokens.sum_of(entropy * counted, mask).sum()
@@ -262,14 +262,14 @@ def _of_tokens(name, operand, x, counts, by_sequence=False):
     if x is None:
         return None
     of_sequences = counts.shape[:1] if by_sequence else (len(counts), 1)
+    if x.shape == counts.shape:
+        return torch.where(counts, x, 0)
     if x.shape == of_sequences:
-        return x.reshape(-1, 1)
-    if x.shape != counts.shape:
-        raise ValueError(
-            f"{name}: '{operand}' has shape {list(x.shape)}, but for 'log_probs' of "
-            f"shape {list(counts.shape)} it must be {list(of_sequences)} or that shape"
-        )
-    return torch.where(counts, x, 0)
+        return torch.where(counts.any(-1, keepdim=True), x.reshape(-1, 1), 0)
+    raise ValueError(
+        f"{name}: '{operand}' has shape {list(x.shape)}, but for 'log_probs' of "
+        f"shape {list(counts.shape)} it must be {list(of_sequences)} or that shape"
+    )
 
 
 def _clips(sample, of_token):

@@ -146,6 +146,9 @@ def _build(patch, module, ops):
     original = kind.original_of(cls, "forward")
     form = loss_probes.causal_loss(original, patch, cls)
     if "cross_entropy" in ops:
+        # It would come before what Transformers has by the name of the class.
+        if losses.is_type_replaced(cls.__name__):
+            raise probes.Mismatch("Transformers' loss of it has been replaced")
         yield kind.Setting(
             "cross_entropy", cls, "_loss_function", losses.cross_entropy, True
         )
