@@ -113,7 +113,7 @@ def _operands(head, hidden):
     if hasattr(head, "lora_A") and hasattr(head, "base_layer"):
         return _adapted(head, hidden)
     if type(head).forward is not modules.LINEAR or _is_hooked(head):
-        _warn_once(type(head))
+        _warn_once(head)
         return None
     weight, gathered = _weight(head)
     # FSDP2 has parameters of a type of their own, and converts what units are given.
@@ -148,7 +148,7 @@ def _adapted(head, hidden):
     if any(type(head.lora_A[name]) is not torch.nn.Linear for name in names) or any(
         name in getattr(head, "lora_variant", ()) for name in names
     ):
-        _warn_once(type(head))
+        _warn_once(head)
         return None
     hidden, weight, bias, gathered = found
     rows, columns = [hidden], [weight]
@@ -200,13 +200,17 @@ _warned = set()
 
 
 @torch.compiler.disable
-def _warn_once(kind):
+def _warn_once(head):
+    kind = type(head)
     if kind in _warned:
         return
     _warned.add(kind)
+    reason = f"is a {kind.__module__}.{kind.__qualname__}"
+    if kind.forward is modules.LINEAR:
+        reason = "has hooks or another forward"
     warnings.warn(
-        f"the last layer is a {kind.__module__}.{kind.__qualname__}, which computes "
-        "the logits by itself: the loss is made of all of them at once",
+        f"the last layer {reason}, and computes the logits by itself: the loss is made "
+        "of all of them at once",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -93,7 +93,7 @@ def test_a_loss_that_transformers_chooses(name, model, monkeypatch):
     torch.testing.assert_close(outputs.loss, outputs["logits"].mean())
 
 
-@pytest.mark.filterwarnings("ignore:the last layer is a")
+@pytest.mark.filterwarnings("ignore:the last layer has hooks")
 def test_a_hook_of_all_modules(model):
     def double(module, _, x):
         return 2 * x if module is model.lm_head else None
@@ -113,7 +113,7 @@ HOOKS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:the last layer is a")
+@pytest.mark.filterwarnings("ignore:the last layer has hooks")
 @pytest.mark.parametrize("name", HOOKS)
 def test_a_last_layer_with_hooks(name, model):
     HOOKS[name](model.lm_head)
@@ -304,7 +304,7 @@ def test_a_layer_of_another_kind(model):
     model.lm_head = Head(64, 96, bias=False)
     inputs = tiny_models.batch()
     heads._warned.clear()
-    with pytest.warns(RuntimeWarning, match="Head, which computes"):
+    with pytest.warns(RuntimeWarning, match="Head, and computes"):
         results = tiny_models.run(model, inputs, num_items_in_batch=31)
     assert_same(results, loss_of_logits(model, inputs, num_items_in_batch=31))
 

@@ -206,8 +206,10 @@ def grpo_loss(
     # What does not count may be anything, and would make NaN of what does.
     counts = mask != 0
     advantages = _of_tokens(name, "advantages", advantages, counts, by_sequence=True)
-    sampler_ratio = _of_tokens(name, "sampler_ratio", sampler_ratio, counts)
-    token_weights = _of_tokens(name, "token_weights", token_weights, counts)
+    if sampler_ratio is not None:
+        sampler_ratio = _of_tokens(name, "sampler_ratio", sampler_ratio, counts)
+    if token_weights is not None:
+        token_weights = _of_tokens(name, "token_weights", token_weights, counts)
     log_ratio = torch.where(counts, log_probs - old_log_probs, 0)
     weighed = log_ratio
     if importance_sampling_level == "sequence":
@@ -259,8 +261,6 @@ def _of_tokens(name, operand, x, counts, by_sequence=False):
     """A tensor of sequences, [B] where ``by_sequence`` says so and [B, 1] elsewhere, or
     of tokens, as one that tokens [B, T] can be multiplied by. What does not count is 0,
     as it may be anything."""
-    if x is None:
-        return None
     of_sequences = counts.shape[:1] if by_sequence else (len(counts), 1)
     if x.shape == counts.shape:
         return torch.where(counts, x, 0)
