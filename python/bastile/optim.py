@@ -111,20 +111,28 @@ class AdamW(torch.optim.AdamW):
             with torch.enable_grad():
                 loss = closure()
         with torch.no_grad():
-            # Ahead of all changes.
-            for group in self.param_groups:
-                _check_gradients(group["params"])
-            for group in self.param_groups:
-                self._step_group(group)
+            self._step_groups()
         return loss
 
     # Compilers of graphs have nothing to gain from what runs kernels by itself.
     @torch._disable_dynamo
-    def _step_group(self, group):
+    def _step_groups(self):
+        chosen = [
+            [p for p in group["params"] if p.grad is not None]
+            for group in self.param_groups
+        ]
+        # Ahead of all changes.
+        for parameters in chosen:
+            if any(p.grad.is_sparse for p in parameters):
+                raise RuntimeError("AdamW: takes no sparse gradients")
+            if any(p.is_complex() for p in parameters):
+                raise RuntimeError("AdamW: takes no complex parameters")
+        for group, parameters in zip(self.param_groups, chosen):
+            if parameters:
+                self._step_group(group, parameters)
+
+    def _step_group(self, group, parameters):
         lr, betas = float(group["lr"]), tuple(map(float, group["betas"]))
-        parameters = [p for p in group["params"] if p.grad is not None]
-        if not parameters:
-            return
         states = [self._state_of(p, group["amsgrad"]) for p in parameters]
         # One call for all: one for each would take the host as long as some launches.
         torch._foreach_add_([state["step"] for state in states], 1)
@@ -180,14 +188,6 @@ class AdamW(torch.optim.AdamW):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_state_dtype": self._state_dtype}
-
-
-def _check_gradients(parameters):
-    gradients = [p.grad for p in parameters if p.grad is not None]
-    if any(x.is_sparse for x in gradients):
-        raise RuntimeError("AdamW: takes no sparse gradients")
-    if any(x.is_complex() for x in gradients):
-        raise RuntimeError("AdamW: takes no complex parameters")
 
 
 def _local(p, gradient, *moments):

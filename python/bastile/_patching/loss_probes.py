@@ -146,9 +146,9 @@ class _Outputs:
 class _Decoder:
     """In the place of the decoder: gives hidden states and notes its operands."""
 
-    def __init__(self, hidden, router_logits, read):
+    def __init__(self, hidden, router_logits, take):
         self._outputs = _Outputs(hidden, router_logits)
-        self._read = read
+        self._take = take
         self.operands, self.named = (), {}
 
     def __call__(self, *operands, **named):
@@ -159,7 +159,7 @@ class _Decoder:
         # What it has taken from its configuration.
         if name.startswith("_"):
             raise AttributeError(name)
-        return self._read(name)
+        return self._take(name)
 
 
 class _Noting:
@@ -175,7 +175,7 @@ class _Noting:
         self._read.add(self._prefix + name)
         return value
 
-    def read(self, name, stored, place):
+    def take(self, name, stored, place):
         """A number that a model took from here when it was made, and has at ``place``
         since, which is noted in ``stored``."""
         value = getattr(self, name)
@@ -205,7 +205,7 @@ class _WithoutInit:
                 raise
             for config in (self.config, self.config.get_text_config()):
                 if hasattr(config, name):
-                    return config.read(name, self.stored, name)
+                    return config.take(name, self.stored, name)
             raise
 
 
@@ -263,7 +263,7 @@ class Run:
         self.decoder = _Decoder(
             self.hidden,
             self._router_logits,
-            lambda name: noting.read(name, self.stored, f"{patch.decoder}.{name}"),
+            lambda name: noting.take(name, self.stored, f"{patch.decoder}.{name}"),
         )
         outer, _, inner = patch.decoder.partition(".")
         within = types.SimpleNamespace(**{inner: self.decoder})

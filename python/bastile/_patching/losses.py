@@ -12,7 +12,7 @@ from transformers.loss import loss_utils
 from bastile import functional as F
 from bastile._patching import heads, outputs, table
 
-
+#: What Transformers' own loss calls, whatever somebody puts in its place later.
 _FIXED = loss_utils.fixed_cross_entropy
 
 
@@ -80,11 +80,7 @@ def fused(original, patch, form):
         has_labels = labels is not None or targets is not None
         is_asked = skip_logits is not None
         if not is_asked:
-            skip_logits = self.training and has_labels and not _wants(self, given)
-            # Of a router whose loss the table does not have, the model makes it.
-            skip_logits = skip_logits and not (
-                is_router_unknown and _routes(self, given)
-            )
+            skip_logits = self.training and has_labels and _keeps_all(given)
         if not skip_logits:
             return original(self, *args, **kwargs)
         if not has_labels:
@@ -92,26 +88,28 @@ def fused(original, patch, form):
                 f"{type(self).__name__}: 'skip_logits' needs 'labels', of which "
                 "the loss is made instead"
             )
+        left_out = None
         if _has_own_loss(self):
-            raise ValueError(
-                f"{type(self).__name__}: 'skip_logits' would leave out the model's own "
-                "loss function, which is one of logits"
+            left_out = "the model's own loss function, which is one of logits"
+        elif is_router_unknown and _routes(self, given):
+            left_out = (
+                "the loss of the router, which only the model's own forward makes"
             )
-        if is_router_unknown and _routes(self, given):
-            raise ValueError(
-                f"{type(self).__name__}: 'skip_logits' would leave out the loss of the "
-                "router, which only the model's own forward makes"
-            )
-        return _forward(self, details, given, is_asked)
+        if left_out is None:
+            return _forward(self, details, given, is_asked)
+        if not is_asked:
+            return original(self, *args, **kwargs)
+        raise ValueError(
+            f"{type(self).__name__}: 'skip_logits' would leave out {left_out}"
+        )
 
     return forward
 
 
-def _wants(model, given):
-    """Whether logits are wanted: some of them, or for a loss of the user's own."""
+def _keeps_all(given):
+    """Whether nobody asks for the logits of some positions."""
     kept = given.get("logits_to_keep", 0)
-    keeps_all = isinstance(kept, int) and kept == 0
-    return _has_own_loss(model) or not keeps_all
+    return isinstance(kept, int) and kept == 0
 
 
 def _routes(model, given):
@@ -126,9 +124,7 @@ def _routes(model, given):
 def _has_own_loss(model):
     if getattr(model, "_loss_function", cross_entropy) is not cross_entropy:
         return True
-    return class_has_own_loss(type(model)) or is_type_replaced(
-        getattr(model, "loss_type", None)
-    )
+    return class_has_own_loss(type(model)) or _has_other_type(model)
 
 
 def class_has_own_loss(cls):
@@ -138,9 +134,11 @@ def class_has_own_loss(cls):
 
 def is_replaced(model):
     """Whether Transformers' own loss of causal language models is replaced."""
-    return hasattr(model, "_loss_function") or is_type_replaced(
-        getattr(model, "loss_type", None)
-    )
+    return hasattr(model, "_loss_function") or _has_other_type(model)
+
+
+def _has_other_type(model):
+    return is_type_replaced(getattr(model, "loss_type", None))
 
 
 def is_type_replaced(name):
