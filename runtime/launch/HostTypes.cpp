@@ -51,6 +51,18 @@ static FloatFormat floatFormat(ElementType type) {
   }
 }
 
+/// 2 to the power of `exponent`, a normal number. Tests and checks read and
+/// write elements one by one, for which `std::ldexp` takes most of the time.
+static double powerOf2(int exponent) {
+  constexpr int bias = std::numeric_limits<double>::max_exponent - 1;
+  constexpr int mantissaBits = std::numeric_limits<double>::digits - 1;
+  assert(exponent > -bias && exponent <= bias && "not normal");
+  const uint64_t bits = static_cast<uint64_t>(exponent + bias) << mantissaBits;
+  double power;
+  std::memcpy(&power, &bits, sizeof(power));
+  return power;
+}
+
 static double decode(const FloatFormat &format, uint16_t bits) {
   const int exponent = bits >> format.mantissaBits & format.exponentMask();
   const int mantissa = bits & format.mantissaMask();
@@ -62,11 +74,11 @@ static double decode(const FloatFormat &format, uint16_t bits) {
       return std::copysign(std::numeric_limits<double>::quiet_NaN(), sign);
   }
   if (exponent == 0)
-    return sign *
-           std::ldexp(mantissa, format.minExponent() - format.mantissaBits);
+    return sign * mantissa *
+           powerOf2(format.minExponent() - format.mantissaBits);
   const int significand = mantissa | 1 << format.mantissaBits;
-  return sign * std::ldexp(significand,
-                           exponent - format.bias() - format.mantissaBits);
+  return sign * significand *
+         powerOf2(exponent - format.bias() - format.mantissaBits);
 }
 
 /// The exponent of a finite `value` in a format with subnormal numbers below
@@ -93,9 +105,8 @@ static uint16_t encode(const FloatFormat &format, double value) {
   const int exponent = clampedExponent(magnitude, format.minExponent());
   // Scaling by a power of two is exact, so this rounds only once.
   const double significand =
-      std::nearbyint(std::ldexp(magnitude, format.mantissaBits - exponent));
-  if (std::ldexp(significand, exponent - format.mantissaBits) >
-      format.maxFinite)
+      std::nearbyint(magnitude * powerOf2(format.mantissaBits - exponent));
+  if (significand * powerOf2(exponent - format.mantissaBits) > format.maxFinite)
     return sign | overflow;
   // The leading one of a normal number adds 1 to the exponent field; without
   // one the number is subnormal. A carry out of the mantissa does the same.

@@ -56,6 +56,14 @@ struct Buffer {
   double get(int64_t row, int64_t column) {
     return runtime::loadElement(type, element(row, column));
   }
+  /// All elements, row by row.
+  std::vector<double> getAll() {
+    std::vector<double> all;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        all.push_back(get(row, column));
+    return all;
+  }
   void set(int64_t row, int64_t column, double value) {
     runtime::storeElement(type, element(row, column), value);
   }

@@ -17,6 +17,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 using namespace bastile;
 using namespace bastile::test;
@@ -210,11 +211,12 @@ std::string TensorProgramTest::differentiate(const std::string &text,
     buffer->fill(random);
   std::vector<double> fairQ(heads * queries * size), fairK(keys * size),
       fairV(keys * size);
-  auto dot = [&](Buffer &a, int64_t row, Buffer &b, int64_t other) {
-    double sum = 0;
-    for (int64_t i = 0; i < size; ++i)
-      sum += a.get(row, i) * b.get(other, i);
-    return sum;
+  const std::vector<double> ofQ = q.getAll(), ofK = k.getAll(),
+                            ofV = v.getAll(), ofGradient = gradient.getAll();
+  auto dot = [&](const std::vector<double> &a, int64_t row,
+                 const std::vector<double> &b, int64_t other) {
+    return std::inner_product(&a[row * size], &a[row * size] + size,
+                              &b[other * size], 0.0);
   };
   const double scale = 1 / std::sqrt(static_cast<double>(size));
   for (int64_t row = 0; row < heads * queries; ++row) {
@@ -222,16 +224,16 @@ std::string TensorProgramTest::differentiate(const std::string &text,
     std::vector<double> scores(seen);
     double total = 0;
     for (int64_t key = 0; key < seen; ++key)
-      total += std::exp(scores[key] = scale * dot(q, row, k, key));
+      total += std::exp(scores[key] = scale * dot(ofQ, row, ofK, key));
     lse.set(row, 0, std::log2(total));
     for (int64_t key = 0; key < seen; ++key) {
       const double power = std::exp(scores[key]) / total;
       const double ofScore =
-          scale * power * (dot(gradient, row, v, key) - delta.get(row, 0));
+          scale * power * (dot(ofGradient, row, ofV, key) - delta.get(row, 0));
       for (int64_t i = 0; i < size; ++i) {
-        fairQ[row * size + i] += ofScore * k.get(key, i);
-        fairK[key * size + i] += ofScore * q.get(row, i);
-        fairV[key * size + i] += power * gradient.get(row, i);
+        fairQ[row * size + i] += ofScore * ofK[key * size + i];
+        fairK[key * size + i] += ofScore * ofQ[row * size + i];
+        fairV[key * size + i] += power * ofGradient[row * size + i];
       }
     }
   }
