@@ -87,6 +87,9 @@ Jit::create(llvm::Module &module, llvm::ArrayRef<JitSymbol> symbols,
   auto machine = createTargetMachine(Target::host());
   if (!machine)
     return machine.takeError();
+  // Selecting instructions and registers well takes as long as all else.
+  if (level < 2)
+    (*machine)->setOptLevel(llvm::CodeGenOptLevel::None);
   optimize(module, **machine, level);
   auto object = emitObject(module, **machine);
   if (!object)

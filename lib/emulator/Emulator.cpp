@@ -48,7 +48,7 @@ Emulator::create(mlir::ModuleOp module) {
   if (!code)
     return code.takeError();
   // A test spends more time compiling than running, so code is not optimized.
-  auto jit = Jit::create(**code, getEmulatorSymbols(), /*level=*/1);
+  auto jit = Jit::create(**code, getEmulatorSymbols(), /*level=*/0);
   if (!jit)
     return jit.takeError();
 
