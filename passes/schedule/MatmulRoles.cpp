@@ -320,8 +320,17 @@ static std::optional<MatmulFields> chooseForBand(MatmulFields fields,
                         getBandCost(*best, *shape.mostShown)))
         best = fields;
   }
-  if (best && !isShared)
+  if (!best)
+    return std::nullopt;
+  if (!isShared)
     best->matrices = 0;
+  // Transposed factors have more than one step of the rows of each matrix, so
+  // that inner products can begin a step ahead.
+  if (MatmulFields ahead = *best; shape.isTransposed) {
+    ahead.steps = 2;
+    if (fitsRegisters(ahead, shape) && fitsSharedMemory(ahead, shape, target))
+      return ahead;
+  }
   return best;
 }
 

@@ -146,3 +146,34 @@ func.func @odd(%q: tensor<?x3x?x64xbf16>, %k: tensor<?x1x?x64xbf16>, %v: tensor<
   %r = arith.truncf %o : tensor<?x3x?x64xf32> to tensor<?x3x?x64xbf16>
   return %r : tensor<?x3x?x64xbf16>
 }
+
+// -----
+
+// Rows of the program are keys, of which a window shows each to 128 queries. They see
+// several steps of these, whose products begin while another step is computed.
+// CHECK-LABEL: tile.kernel @transposed_kernel(
+// CHECK-SAME:    schedule = #tile.matmul<rows = 64, columns = 64, depth = 64, threads = 256, vector = 2, stages = 3, roles = 2, cluster = 1, steps = 2, resident = 2>
+func.func @transposed(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64xbf16>, %do: tensor<?x64xbf16>, %lse: tensor<?x1xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>) {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
+  %row = tile.iota over [0] like %s : tensor<?x1xi32>, tensor<?x?xf32>
+  %key = tile.iota like %s : tensor<?x?xi32>, tensor<?x?xf32>
+  %query = tile.broadcast %row like %s : tensor<?x1xi32>, tensor<?x?xf32> -> tensor<?x?xi32>
+  %before = arith.cmpi sle, %key, %query : tensor<?x?xi32>
+  %c = arith.constant 128 : i32
+  %cs = tile.broadcast %c like %row : i32, tensor<?x1xi32> -> tensor<?x1xi32>
+  %least = arith.subi %row, %cs : tensor<?x1xi32>
+  %leasts = tile.broadcast %least like %s : tensor<?x1xi32>, tensor<?x?xf32> -> tensor<?x?xi32>
+  %after = arith.cmpi sgt, %key, %leasts : tensor<?x?xi32>
+  %seen = arith.andi %before, %after : tensor<?x?xi1>
+  %never = arith.constant 0xFF800000 : f32
+  %hidden = tile.broadcast %never like %s : f32, tensor<?x?xf32> -> tensor<?x?xf32>
+  %x = arith.select %seen, %s, %hidden : tensor<?x?xi1>, tensor<?x?xf32>
+  %lses = tile.broadcast %lse like %s : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %d = arith.subf %x, %lses : tensor<?x?xf32>
+  %e = math.exp %d : tensor<?x?xf32>
+  %dp = tile.dot %do, %v contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
+  %ds = arith.mulf %e, %dp : tensor<?x?xf32>
+  %dv = tile.dot %e, %do contract [0, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
+  %dk = tile.dot %ds, %q contract [0, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
+  return %dk, %dv : tensor<?x64xf32>, tensor<?x64xf32>
+}
