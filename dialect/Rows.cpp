@@ -85,19 +85,20 @@ Value bastile::getSizeRoot(Value value) {
   return value;
 }
 
-void bastile::replaceSizeSources(Block &block,
-                                 llvm::function_ref<Value(Value)> choose) {
+void bastile::replaceSizeSources(
+    Block &block, llvm::function_ref<Value(Value, bool)> choose) {
   for (Operation &op : block) {
     OpOperand *source = getSizeOperand(&op);
     if (!source || !isRowTensor(source->get()))
       continue;
-    Value chosen = choose(getSizeRoot(source->get()));
     // The columns of a result may have a size that only some values tell.
     auto isStatic = [](Value value) {
       auto type = cast<RankedTensorType>(value.getType());
       return !ShapedType::isDynamic(type.getShape().back());
     };
-    if (isStatic(op.getResult(0)) || !isStatic(chosen))
+    const bool needsColumns = !isStatic(op.getResult(0));
+    Value chosen = choose(getSizeRoot(source->get()), needsColumns);
+    if (chosen && (!needsColumns || !isStatic(chosen)))
       source->set(chosen);
   }
 }

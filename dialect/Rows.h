@@ -45,9 +45,11 @@ mlir::Value getSizeRoot(mlir::Value value);
 /// Some ops in `block` take the sizes of a row tensor and nothing else of it.
 /// Makes them take the sizes of the value that `choose` gives for the argument
 /// with these sizes instead, so that no value is computed, kept or waited for
-/// because of its sizes.
-void replaceSizeSources(mlir::Block &block,
-                        llvm::function_ref<mlir::Value(mlir::Value)> choose);
+/// because of its sizes; null leaves an op as it is. `choose` is told as well
+/// whether the op needs the number of columns besides those of rows.
+void replaceSizeSources(
+    mlir::Block &block,
+    llvm::function_ref<mlir::Value(mlir::Value, bool)> choose);
 
 /// Erases ops of `block` that nothing needs the results of.
 void eraseDeadOps(mlir::Block &block);

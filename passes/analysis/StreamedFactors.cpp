@@ -418,9 +418,9 @@ static void giveSizesToOthers(func::FuncOp func,
   }
 }
 
-void bastile::separateFactors(func::FuncOp func, const Target &target) {
-  if (func.front().getOps<tile::DotOp>().empty())
-    return;
+/// Gives the kernels of products the ops that they compute of their factors.
+/// Returns whether some are copies.
+static bool copySharedFactors(func::FuncOp func, const Target &target) {
   const Rounds rounds(func);
   const StreamedFactors streamed(func, rounds);
   giveSizesToOthers(func, streamed);
@@ -449,4 +449,14 @@ void bastile::separateFactors(func::FuncOp func, const Target &target) {
   for (Operation *op : replaced)
     if (op->use_empty())
       op->erase();
+  return !replaced.empty();
+}
+
+void bastile::separateFactors(func::FuncOp func, const Target &target) {
+  // A product that needs what others were computed of may need a copy alone
+  // then, so that its factor can be streamed as well.
+  const auto dots = func.front().getOps<tile::DotOp>();
+  for (auto left = std::distance(dots.begin(), dots.end()); left > 0; --left)
+    if (!copySharedFactors(func, target))
+      return;
 }

@@ -106,7 +106,9 @@ Value getRowsOfProduct(Value root) {
 /// the same sizes, gradients of results where possible: no value should be kept
 /// or computed for its sizes alone.
 void takeSizesFromArguments(func::FuncOp func, ArrayRef<Value> seeds) {
-  DenseMap<Value, Value> sources;
+  // Sources of rows, and those of columns that only a call knows, of which each
+  // product of a chain has its own.
+  DenseMap<Value, Value> sources, columnSources;
   for (auto [result, seed] :
        llvm::zip_equal(func.front().getTerminator()->getOperands(), seeds)) {
     auto type = cast<RankedTensorType>(result.getType());
@@ -119,10 +121,15 @@ void takeSizesFromArguments(func::FuncOp func, ArrayRef<Value> seeds) {
             cast<RankedTensorType>(root.getType()).getShape().back()) &&
         !ShapedType::isDynamic(type.getShape().back()))
       continue;
+    columnSources.try_emplace(root, seed);
     for (; root; root = getRowsOfProduct(root))
       sources.try_emplace(root, seed);
   }
-  replaceSizeSources(func.front(), [&](Value root) {
+  replaceSizeSources(func.front(), [&](Value root, bool needsColumns) {
+    if (needsColumns) {
+      Value source = columnSources.lookup(root);
+      return source || !isa<BlockArgument>(root) ? source : root;
+    }
     for (Value next = root; next; next = getRowsOfProduct(next)) {
       if (Value source = sources.lookup(next))
         return source;

@@ -437,55 +437,22 @@ static void copyRepeatedResults(func::ReturnOp returnOp) {
   }
 }
 
-/// Whether `op` computes rows of numbers and vectors that are repeated, and of
-/// the values `repeated`, which are such rows: no operand has sizes for them.
-static bool repeatsWithoutSizes(Operation &op,
-                                const DenseSet<Value> &repeated) {
-  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
-    return !broadcast.getLike() && !isRowTensor(broadcast.getSource());
-  return OpTrait::hasElementwiseMappableTraits(&op) &&
-         llvm::any_of(op.getOperands(), isRowTensor) &&
-         llvm::all_of(op.getOperands(), [&](Value operand) {
-           return !isRowTensor(operand) || repeated.contains(operand);
-         });
-}
-
-/// Gives a source of sizes to tensors of a constant shape that repeat a number
-/// or a vector, where products multiply them or what is computed of them: the
-/// kernel that computes them has no other operand with their rows.
-static void giveFactorsSizes(func::FuncOp func) {
-  SmallVector<Value> values(func.getArguments());
-  DenseSet<Value> repeated;
-  auto giveSizes = [&](tile::BroadcastOp broadcast) {
-    RankedTensorType type = broadcast.getType();
-    const auto *source = llvm::find_if(values, [&](Value value) {
-      auto other = dyn_cast<RankedTensorType>(value.getType());
-      Operation *producer = value.getDefiningOp();
-      return other && other.getRank() == type.getRank() &&
-             other.getShape().drop_back() == type.getShape().drop_back() &&
-             (!producer || producer->isBeforeInBlock(broadcast));
-    });
-    if (source != values.end())
-      broadcast.getLikeMutable().assign(*source);
-  };
-  for (Operation &op : func.front().without_terminator()) {
-    if (repeatsWithoutSizes(op, repeated)) {
-      repeated.insert_range(op.getResults());
+/// Repeats numbers and vectors for each op that reads them, in a function with
+/// products: two readers may be along different dimensions of one size, or
+/// belong to a kernel ahead of a product and one behind it. Factors lie in
+/// memory, from where others read them, too.
+static void repeatForEachReader(func::FuncOp func) {
+  if (func.front().getOps<tile::DotOp>().empty())
+    return;
+  for (Operation &op : llvm::make_early_inc_range(func.front())) {
+    auto broadcast = dyn_cast<tile::BroadcastOp>(op);
+    if (!broadcast || isRowTensor(broadcast.getSource()) ||
+        llvm::any_of(op.getUsers(), llvm::IsaPred<tile::DotOp>))
       continue;
-    }
-    if (!isa<tile::PieceOp>(op))
-      llvm::append_range(values, op.getResults());
-    if (!isa<tile::DotOp>(op))
-      continue;
-    llvm::SetVector<Value> needed(op.operand_begin(), op.operand_end());
-    for (size_t next = 0; next < needed.size(); ++next) {
-      if (!repeated.contains(needed[next]))
-        continue;
-      Operation *producer = needed[next].getDefiningOp();
-      if (auto broadcast = dyn_cast<tile::BroadcastOp>(producer))
-        giveSizes(broadcast);
-      else
-        needed.insert(producer->operand_begin(), producer->operand_end());
+    for (OpOperand &use :
+         llvm::make_early_inc_range(llvm::drop_begin(op.getUses()))) {
+      OpBuilder builder(&op);
+      use.set(builder.clone(op)->getResult(0));
     }
   }
 }
@@ -536,12 +503,13 @@ LogicalResult FunctionFuser::run() {
   copyRepeatedResults(returnOp);
   moveConditionsBehindRows(func);
   giveFactorsSizes(func);
+  repeatForEachReader(func);
   roundFactors(func);
   separateFactors(func, target);
   chooseConditions(func);
   // Another source of an op's sizes may have other columns.
   const ValueDimensions dimensions(func.front());
-  replaceSizeSources(func.front(), [](Value root) { return root; });
+  replaceSizeSources(func.front(), [](Value root, bool) { return root; });
   eraseDeadOps(func.front());
   FailureOr<SmallVector<Group>> groups = collectGroups(func, dimensions);
   if (failed(groups))

@@ -165,3 +165,57 @@ void bastile::roundFactors(func::FuncOp func) {
         producer->erase();
     }
 }
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+/// Whether `op` computes rows of numbers and vectors that are repeated, and of
+/// the values `repeated`, which are such rows: no operand has sizes for them.
+static bool repeatsWithoutSizes(Operation &op,
+                                const DenseSet<Value> &repeated) {
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
+    return !broadcast.getLike() && !isRowTensor(broadcast.getSource());
+  return OpTrait::hasElementwiseMappableTraits(&op) &&
+         llvm::any_of(op.getOperands(), isRowTensor) &&
+         llvm::all_of(op.getOperands(), [&](Value operand) {
+           return !isRowTensor(operand) || repeated.contains(operand);
+         });
+}
+
+void bastile::giveFactorsSizes(func::FuncOp func) {
+  SmallVector<Value> values(func.getArguments());
+  DenseSet<Value> repeated;
+  auto giveSizes = [&](tile::BroadcastOp broadcast) {
+    RankedTensorType type = broadcast.getType();
+    const auto *source = llvm::find_if(values, [&](Value value) {
+      auto other = dyn_cast<RankedTensorType>(value.getType());
+      Operation *producer = value.getDefiningOp();
+      return other && other.getRank() == type.getRank() &&
+             other.getShape().drop_back() == type.getShape().drop_back() &&
+             (!producer || producer->isBeforeInBlock(broadcast));
+    });
+    if (source != values.end())
+      broadcast.getLikeMutable().assign(*source);
+  };
+  for (Operation &op : func.front().without_terminator()) {
+    if (repeatsWithoutSizes(op, repeated)) {
+      repeated.insert_range(op.getResults());
+      continue;
+    }
+    if (!isa<tile::PieceOp>(op))
+      llvm::append_range(values, op.getResults());
+    if (!isa<tile::DotOp>(op))
+      continue;
+    llvm::SetVector<Value> needed(op.operand_begin(), op.operand_end());
+    for (size_t next = 0; next < needed.size(); ++next) {
+      if (!repeated.contains(needed[next]))
+        continue;
+      Operation *producer = needed[next].getDefiningOp();
+      if (auto broadcast = dyn_cast<tile::BroadcastOp>(producer))
+        giveSizes(broadcast);
+      else
+        needed.insert(producer->operand_begin(), producer->operand_end());
+    }
+  }
+}

@@ -28,6 +28,11 @@ void roundFactors(mlir::func::FuncOp func);
 void moveScales(mlir::Operation *first,
                 llvm::MutableArrayRef<mlir::Value> values);
 
+/// Gives a source of sizes to tensors of a constant shape that repeat a number
+/// or a vector, where products multiply them or what is computed of them: the
+/// kernel that computes them has no other operand with their rows.
+void giveFactorsSizes(mlir::func::FuncOp func);
+
 } // namespace bastile
 
 #endif // BASTILE_PASSES_TENSORS_ROUNDFACTORS_H
