@@ -24,10 +24,10 @@ def loss(head, hidden, targets, *, items, ignore_index, soft_cap, temperature):
         "soft_cap": soft_cap,
         "temperature": temperature,
     }
-    head = _chosen(head)
     found = _operands(head, hidden)
     if found is None:
-        value, correct = _of_logits(head(hidden), targets, items, options)
+        layer = head if sharded.is_unit(head) else _chosen(head)
+        value, correct = _of_logits(layer(hidden), targets, items, options)
     else:
         hidden, weight, bias, gathered = found
         targets = targets.to(hidden.device)
@@ -40,14 +40,16 @@ def loss(head, hidden, targets, *, items, ignore_index, soft_cap, temperature):
             returns=("loss", "correct"),
             **options,
         )
-        if gathered is not None:
-            gathered.release(value)
+        for unit in gathered:
+            unit.release(value)
     counts = targets != ignore_index
     accuracy = (correct.bool() & counts).sum() / counts.sum().clamp(min=1)
     return value, accuracy
 
 
 def _of_logits(logits, targets, items, options):
+    if sharded.is_distributed(logits):
+        return of_distributed(logits, targets, items, **options)
     loss, correct = F.cross_entropy(
         logits.flatten(0, -2),
         targets.flatten().to(logits.device),
@@ -58,27 +60,63 @@ def _of_logits(logits, targets, items, options):
     return divide(loss, items), correct.view(targets.shape)
 
 
+def of_distributed(
+    logits, targets, items, *, ignore_index, soft_cap=None, temperature=1.0
+):
+    """`loss` of logits [..., classes] that are a DTensor, by PyTorch: under
+    `torch.distributed.tensor.parallel.loss_parallel`, which looks for its function, no
+    process needs those of all classes."""
+    logits = logits.float()
+    if soft_cap:
+        logits = torch.tanh(logits / soft_cap) * soft_cap
+    logits = logits / temperature
+    value = torch.nn.functional.cross_entropy(
+        logits.flatten(0, -2),
+        targets.flatten(),
+        ignore_index=ignore_index,
+        reduction="mean" if items is None else "sum",
+    )
+    predicted = logits.detach().argmax(-1).full_tensor()
+    return divide(value, items), predicted == targets
+
+
 def logits(model, head, hidden):
     """The logits of hidden states, for those whose loss was computed by `loss`. ``head``
     is the module of ``model`` that makes them."""
-    layer = _chosen(head)
-    if torch.is_grad_enabled() and sharded.is_apart(layer):
+    if torch.is_grad_enabled() and sharded.is_apart(head):
         # The layer is not called, as the loss does not call it: FSDP's hooks would
         # reduce the weight's gradient before the loss has added its own.
-        found = _operands(layer, hidden)
+        found = _operands(head, hidden)
         if found is not None:
             *operands, gathered = found
             result = torch.nn.functional.linear(*operands)
-            if gathered is not None:
-                gathered.release(result)
+            for unit in gathered:
+                unit.release(result)
             return result
-    if sharded.is_unit(model) and any(map(sharded.is_sharded, head.parameters())):
-        # Behind the model's forward, the layer's parameters are sharded with its own.
-        gathered = sharded.Gathered(model)
-        result = head(hidden)
-        gathered.release(result)
-        return result
-    return head(hidden)
+    if not torch.compiler.is_compiling() and _is_freed(_chosen(head)):
+        raise RuntimeError(
+            "outputs.logits were read behind the forward of a model that FSDP shards, "
+            "which has freed the weight of the last layer. Have the forward make them, "
+            "model(..., skip_logits=False), or shard the model by FSDP2's fully_shard"
+        )
+    unit = sharded.find_owner(head, model)
+    if unit is None:
+        return head(hidden)
+    # Behind the forward, the layer's parameters are sharded with those of the unit.
+    gathered = sharded.Gathered(unit)
+    result = head(hidden)
+    gathered.release(result)
+    return result
+
+
+def _is_freed(layer):
+    """Whether the first version of FSDP has taken the memory of a layer's weight, of
+    which it leaves a shard, or a view of memory that is no longer there."""
+    weight = getattr(getattr(layer, "base_layer", layer), "weight", None)
+    if type(weight) not in (torch.Tensor, torch.nn.Parameter):
+        return False
+    is_shard = getattr(weight, "_fsdp_flattened", False) and weight.dim() != 2
+    return is_shard or weight.untyped_storage().nbytes() < weight.nbytes
 
 
 def is_of_deepspeed(head):
@@ -107,18 +145,32 @@ def _chosen(head):
 
 
 def _operands(head, hidden):
-    """Hidden states, weight and bias whose product are the logits, and what has to be
-    released behind them, if anything has; None for a layer that only itself knows how
-    to compute."""
-    if hasattr(head, "lora_A") and hasattr(head, "base_layer"):
-        return _adapted(head, hidden)
-    if type(head).forward is not modules.LINEAR or _is_hooked(head):
-        _warn_once(head)
+    """Hidden states, weight and bias whose product are the logits, and the units of
+    FSDP2 that have to be released behind it; None for a layer that only itself knows
+    how to compute."""
+    gathered = []
+    layer = _chosen(head)
+    if layer is not head and sharded.is_unit(head):
+        gathered.append(sharded.Gathered(head))
+    found = _operands_of(layer, hidden, gathered)
+    if found is None:
+        for unit in gathered:
+            unit.reshard()
         return None
-    weight, gathered = _weight(head)
+    return *found, gathered
+
+
+def _operands_of(layer, hidden, gathered):
+    """The operands of a layer itself; adds to ``gathered`` what they are parameters of."""
+    if hasattr(layer, "lora_A") and hasattr(layer, "base_layer"):
+        return _adapted(layer, hidden, gathered)
+    if type(layer).forward is not modules.LINEAR or _is_hooked(layer):
+        _warn_once(layer)
+        return None
+    weight = _weight(layer, gathered)
     # FSDP2 has parameters of a type of their own, and converts what units are given.
-    dtype = weight.dtype if sharded.is_unit(head) else hidden.dtype
-    return hidden.to(weight.device, dtype), weight, head.bias, gathered
+    dtype = weight.dtype if gathered else hidden.dtype
+    return hidden.to(weight.device, dtype), weight, layer.bias
 
 
 def _is_hooked(head):
@@ -138,10 +190,12 @@ def _is_partitioned(head):
     return sharded.is_unit(head) or hasattr(head.weight, "ds_id")
 
 
-def _adapted(head, hidden):
+def _adapted(head, hidden, gathered):
     """The operands of a layer with LoRA as one layer of longer rows: the rows of the
     weight beside those of B, for hidden states beside their products with A."""
-    found = _operands(head.base_layer, hidden)
+    if sharded.is_unit(head):
+        gathered.append(sharded.Gathered(head))
+    found = _operands_of(head.base_layer, hidden, gathered)
     if found is None or head.disable_adapters or head.merged:
         return found
     names = [name for name in head.active_adapters if name in head.lora_A]
@@ -150,7 +204,7 @@ def _adapted(head, hidden):
     ):
         _warn_once(head)
         return None
-    hidden, weight, bias, gathered = found
+    hidden, weight, bias = found
     rows, columns = [hidden], [weight]
     for name in names:
         a, b = head.lora_A[name], head.lora_B[name]
@@ -160,17 +214,16 @@ def _adapted(head, hidden):
         if b.bias is not None:
             extra = b.bias * head.scaling[name]
             bias = extra if bias is None else bias + extra
-    return torch.cat(rows, -1), torch.cat(columns, -1), bias, gathered
+    return torch.cat(rows, -1), torch.cat(columns, -1), bias
 
 
-def _weight(head):
-    """The weight of the layer, the whole one where it is sharded, and what has to be
-    released behind it, if anything has."""
+def _weight(head, gathered):
+    """The weight of the layer, the whole one where it is sharded."""
     distributed = sys.modules.get("torch.distributed.tensor")
-    weight, gathered = head.weight, None
+    weight = head.weight
     if sharded.is_unit(head):
         # FSDP shards the layer by itself, so that nobody has gathered the weight yet.
-        gathered = sharded.Gathered(head)
+        gathered.append(sharded.Gathered(head))
         weight = head.weight
     elif distributed is not None and isinstance(weight, distributed.DTensor):
         weight = _local(weight)
@@ -181,7 +234,7 @@ def _weight(head):
             "was asked for. Leave the fused loss out: "
             "bastile.apply(fused_linear_cross_entropy=False)"
         )
-    return weight, gathered
+    return weight
 
 
 def _local(weight):

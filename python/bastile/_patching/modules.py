@@ -41,7 +41,8 @@ def are_plain_linear(layers, dtype):
 def _is_plain_linear(layer, dtype):
     if type(layer) is not torch.nn.Linear or is_changed(layer):
         return False
-    weight = layer._parameters["weight"]
+    # FSDP that flattens parameters leaves none here, but a view of another one.
+    weight = layer._parameters.get("weight")
     return type(weight) is torch.nn.Parameter and weight.dtype == dtype
 
 
@@ -55,7 +56,7 @@ def why_not_plain(layer):
         return "has another forward"
     if has_global_hooks() or has_hooks(layer):
         return "has hooks"
-    weight = type(layer._parameters["weight"])
+    weight = type(layer._parameters.get("weight", layer.weight))
     if weight is not torch.nn.Parameter:
         return f"has a weight of type {weight.__module__}.{weight.__qualname__}"
     return None

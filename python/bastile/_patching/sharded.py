@@ -16,12 +16,42 @@ def is_apart(layer):
     return any(map(is_unit, layer.modules()))
 
 
+def find_owner(layer, model):
+    """The unit that shards parameters of ``layer``, a module of ``model``, where they are
+    sharded now; None where they are not, or no unit of FSDP2 is known to have done it.
+    It may be a module around the model, such as PEFT's."""
+    parameters = [id(x) for x in layer.parameters() if is_sharded(x)]
+    unit = next(filter(is_unit, model.modules()), None) if parameters else None
+    if unit is None:
+        return None
+    # FSDP2 has no public way to ask for all units of a root.
+    state = unit._get_fsdp_state()
+    for other in getattr(getattr(state, "_state_ctx", None), "all_states", [state]):
+        for group in _groups_of(other):
+            if any(id(x.sharded_param) in parameters for x in group.fsdp_params):
+                return next(filter(is_unit, other._modules), None)
+    return model if is_unit(model) else None
+
+
+def _groups_of(state):
+    """The groups of parameters of a unit, of which older releases have one."""
+    groups = getattr(state, "_fsdp_param_groups", None)
+    if groups is None:
+        groups = [getattr(state, "_fsdp_param_group", None)]
+    return [group for group in groups if group is not None]
+
+
+def is_distributed(tensor):
+    """Whether ``tensor`` is a DTensor."""
+    distributed = sys.modules.get("torch.distributed.tensor")
+    return distributed is not None and isinstance(tensor, distributed.DTensor)
+
+
 def is_sharded(weight):
     """Whether ``weight`` is a DTensor of which this process has a part."""
-    distributed = sys.modules.get("torch.distributed.tensor")
-    if distributed is None or not isinstance(weight, distributed.DTensor):
-        return False
-    return not all(placement.is_replicate() for placement in weight.placements)
+    return is_distributed(weight) and not all(
+        placement.is_replicate() for placement in weight.placements
+    )
 
 
 class Gathered:
@@ -43,6 +73,10 @@ class Gathered:
             if not self._is_resharded():
                 return
             result.register_hook(self._gather_again)
+        self.reshard()
+
+    def reshard(self):
+        """Ends it without a result."""
         self._unit.reshard()
 
     def _gather_again(self, _):
@@ -50,6 +84,5 @@ class Gathered:
 
     def _is_resharded(self):
         # FSDP2 has no public way to ask.
-        state = getattr(self._unit, "_get_fsdp_state", lambda: None)()
-        group = getattr(state, "_fsdp_param_group", None)
-        return getattr(group, "_reshard_after_forward", True)
+        groups = _groups_of(self._unit._get_fsdp_state())
+        return any(getattr(x, "_reshard_after_forward", True) for x in groups)

@@ -1,13 +1,22 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
-"""The loss through a last layer that FSDP2 shards by itself."""
+"""The loss through a last layer that is sharded, and logits that are read later."""
 
 import bastile
 import pytest
 import tiny_models
 import torch
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor
+from torch.distributed.fsdp import (
+    FullyShardedDataParallel,
+    MixedPrecisionPolicy,
+    fully_shard,
+)
+from torch.distributed.tensor import DTensor, Shard
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    loss_parallel,
+    parallelize_module,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -76,3 +85,118 @@ def test_types_of_units(output, mesh):
     torch.testing.assert_close(loss.float(), expected.float(), atol=0, rtol=1e-2)
     found, wanted = (x.lm_head.weight.grad.full_tensor() for x in (model, other))
     assert (found - wanted).norm() < 2e-2 * wanted.norm()
+
+
+def gradient_of(model):
+    return model.model.embed_tokens.weight.grad.full_tensor()
+
+
+def expect_alike(outputs, model, gradient):
+    """Compares with outputs of ``model`` without patches, and the gradient of embeddings
+    behind a backward."""
+    outputs.loss.backward()
+    with bastile.apply("llama", fused_linear_cross_entropy=False):
+        expected, gradients = tiny_models.run(model, tiny_models.batch())
+    torch.testing.assert_close(outputs.loss.detach(), expected.loss.detach())
+    wanted = next(x for name, x in gradients.items() if "embed_tokens" in name)
+    found = gradient()
+    assert (found - wanted).norm() < 1e-5 * wanted.norm()
+    return expected
+
+
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_the_first_version_of_fsdp(is_flat, mesh):
+    model = tiny_models.make("llama")
+    unit = FullyShardedDataParallel(
+        model, use_orig_params=not is_flat, device_id=torch.device("cpu")
+    )
+    outputs = unit(**tiny_models.batch())
+
+    outputs.loss.backward()
+    with bastile.apply("llama", fused_linear_cross_entropy=False):
+        expected, gradients = tiny_models.run(
+            tiny_models.make("llama"), tiny_models.batch()
+        )
+    torch.testing.assert_close(outputs.loss, expected.loss)
+    norms = [x.grad.norm() for x in unit.parameters() if x.grad is not None]
+    wanted = [x.norm() for x in gradients.values()]
+    found, wanted = (torch.stack(x).norm() for x in (norms, wanted))
+    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(outputs.logits, expected.logits)
+
+
+def test_memory_that_the_first_version_has_freed():
+    model = tiny_models.make("llama")
+    outputs = model(**tiny_models.batch())
+    model.lm_head.weight.untyped_storage().resize_(0)
+    with pytest.raises(RuntimeError, match=r"model\(\.\.\., skip_logits=False\)"):
+        _ = outputs.logits
+
+
+class Around(torch.nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, **inputs):
+        return self.model(**inputs)
+
+
+@pytest.mark.parametrize("is_resharded", [False, True])
+def test_a_unit_around_the_model(is_resharded, mesh):
+    model = tiny_models.make("llama")
+    around = Around(model)
+    for layer in model.model.layers:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(around, mesh=mesh, reshard_after_forward=is_resharded)
+    outputs = around(**tiny_models.batch())
+    with torch.no_grad():
+        before = outputs.logits
+    expected = expect_alike(
+        outputs, tiny_models.make("llama"), lambda: gradient_of(model)
+    )
+    torch.testing.assert_close(before, expected.logits.detach())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(target_modules=["q_proj", "lm_head"]),
+        dict(target_modules=["q_proj"], modules_to_save=["lm_head"]),
+    ],
+)
+def test_adapted_layers_that_are_units(options, mesh):
+    peft = pytest.importorskip("peft")
+
+    def make():
+        torch.manual_seed(1)
+        config = peft.LoraConfig(r=4, init_lora_weights=False, **options)
+        model = peft.get_peft_model(tiny_models.make("llama"), config)
+        inner = model.base_model.model
+        inner.model.embed_tokens.weight.requires_grad_()
+        return model, inner
+
+    model, inner = make()
+    for unit in (*inner.model.layers, inner.lm_head, model):
+        fully_shard(unit, mesh=mesh)
+    outputs = model(**tiny_models.batch())
+    expected = expect_alike(outputs, make()[0], lambda: gradient_of(inner))
+    with torch.no_grad():
+        torch.testing.assert_close(outputs.logits, expected.logits.detach())
+
+
+@pytest.mark.parametrize("is_fused", [False, True])
+def test_classes_of_several_processes(is_fused, mesh):
+    model = tiny_models.make("llama")
+    classes = ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)
+    parallelize_module(model, mesh, {"lm_head": classes})
+    options = dict(fused_linear_cross_entropy=is_fused, cross_entropy=True)
+    with bastile.apply("llama", **options), loss_parallel():
+        loss = model(**tiny_models.batch()).loss
+        loss.backward()
+    expected, gradients = tiny_models.run(
+        tiny_models.make("llama"), tiny_models.batch()
+    )
+    torch.testing.assert_close(loss.full_tensor().detach(), expected.loss.detach())
+    found = model.lm_head.weight.grad.full_tensor()
+    torch.testing.assert_close(found, gradients["lm_head.weight"])
