@@ -216,9 +216,26 @@ bool bastile::fitsSharedMemory(const MatmulFields &fields,
          target.maxSharedBytesPerBlock;
 }
 
+/// Whether an instruction has registers for all sums of its product. The
+/// assembler gives it those that each thread of the blocks would have if none
+/// gave some of its own to others.
+static bool fitsInstructions(const MatmulFields &fields) {
+  constexpr int64_t ofMultiprocessor = 1 << 16, mostOfThread = 255, unit = 8;
+  // The most columns of an instruction, and what it needs beside its sums.
+  constexpr int64_t widest = 256, others = 32;
+  const int64_t threads =
+      fields.threads * std::max<int64_t>(1, fields.resident);
+  const int64_t registers =
+      std::min(mostOfThread, ofMultiprocessor / threads / unit * unit);
+  const int64_t columns =
+      std::min(widest, std::max(fields.columns, fields.depth));
+  return columns * kRows / kWarpgroup + others <= registers;
+}
+
 static bool fitsRegisters(const MatmulFields &fields,
                           const MatmulShape &shape) {
-  return getHeld(fields, shape) <= getMostHeld(fields, shape);
+  return getHeld(fields, shape) <= getMostHeld(fields, shape) &&
+         (!shape.isStreaming || fitsInstructions(fields));
 }
 
 //===----------------------------------------------------------------------===//
@@ -529,6 +546,13 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
     return error() << "'depth' is " << fields.depth << ", but tensor cores add "
                    << "products of 8-bit floats with fewer bits than a float "
                    << "has, and so only " << kMostSmallDepth << " of them";
+  if (shape.isStreaming && !fitsInstructions(fields))
+    return error() << "products of " << std::max(fields.columns, fields.depth)
+                   << " columns have no registers for their sums with "
+                   << fields.threads << " threads in each of "
+                   << std::max<int64_t>(1, fields.resident)
+                   << " blocks of a multiprocessor; use less 'depth' or leave "
+                      "out 'resident'";
   if (!fitsRegisters(fields, shape))
     return error() << getHeld(fields, shape)
                    << " numbers a thread are more than the "

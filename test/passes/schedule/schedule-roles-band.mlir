@@ -177,3 +177,33 @@ func.func @transposed(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?
   %dk = tile.dot %ds, %q contract [0, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
   return %dk, %dv : tensor<?x64xf32>, tensor<?x64xf32>
 }
+
+// -----
+
+// The sums of an instruction for 256 columns take more registers than each thread of two
+// blocks would have.
+// CHECK-LABEL: tile.kernel @large_kernel(
+// CHECK-NOT:     resident
+// CHECK:         tile.return
+func.func @large(%q: tensor<?x256xbf16>, %k: tensor<?x256xbf16>, %v: tensor<?x256xbf16>) -> tensor<?x256xf32> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x256xbf16>, tensor<?x256xbf16> -> tensor<?x?xf32>
+  %row = tile.iota over [0] like %s : tensor<?x1xi32>, tensor<?x?xf32>
+  %key = tile.iota like %s : tensor<?x?xi32>, tensor<?x?xf32>
+  %query = tile.broadcast %row like %s : tensor<?x1xi32>, tensor<?x?xf32> -> tensor<?x?xi32>
+  %before = arith.cmpi sle, %key, %query : tensor<?x?xi32>
+  %c = arith.constant 128 : i32
+  %cs = tile.broadcast %c like %row : i32, tensor<?x1xi32> -> tensor<?x1xi32>
+  %least = arith.subi %row, %cs : tensor<?x1xi32>
+  %leasts = tile.broadcast %least like %s : tensor<?x1xi32>, tensor<?x?xf32> -> tensor<?x?xi32>
+  %after = arith.cmpi sgt, %key, %leasts : tensor<?x?xi32>
+  %seen = arith.andi %before, %after : tensor<?x?xi1>
+  %never = arith.constant 0xFF800000 : f32
+  %hidden = tile.broadcast %never like %s : f32, tensor<?x?xf32> -> tensor<?x?xf32>
+  %x = arith.select %seen, %s, %hidden : tensor<?x?xi1>, tensor<?x?xf32>
+  %m = tile.reduce max %x : tensor<?x?xf32> -> tensor<?x1xf32>
+  %ms = tile.broadcast %m like %s : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %d = arith.subf %x, %ms : tensor<?x?xf32>
+  %e = math.exp %d : tensor<?x?xf32>
+  %o = tile.dot %e, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x256xbf16> -> tensor<?x256xf32>
+  return %o : tensor<?x256xf32>
+}
