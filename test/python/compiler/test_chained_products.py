@@ -83,7 +83,7 @@ CASES = [
 ]
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("function, shapes", CASES)
 def test_against_torch(function, shapes, dtype):
