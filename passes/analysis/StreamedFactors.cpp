@@ -376,8 +376,9 @@ static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
 }
 
 /// Makes the products of `kernel` read copies of `ops`, as far as they need
-/// them.
-static void copyFactors(const SharedKernel &kernel) {
+/// them. Returns whether there are
+/// such copies.
+static bool copyFactors(const SharedKernel &kernel) {
   StreamedFactors::Ops needed;
   for (Operation *dot : kernel.dots)
     if (Operation *op = cast<tile::DotOp>(dot).getA().getDefiningOp();
@@ -396,6 +397,7 @@ static void copyFactors(const SharedKernel &kernel) {
   }
   for (Operation *dot : kernel.dots)
     dot->setOperand(0, copies.lookupOrDefault(dot->getOperand(0)));
+  return !sorted.empty();
 }
 
 /// Lets ops that other kernels compute take their sizes from the left factor of
@@ -418,8 +420,8 @@ static void giveSizesToOthers(func::FuncOp func,
   }
 }
 
-/// Gives the kernels of products the ops that they compute of their factors.
-/// Returns whether some are copies.
+/// Gives each kernel of products ops of its own that compute their factors.
+/// Returns whether some of them are copies.
 static bool copySharedFactors(func::FuncOp func, const Target &target) {
   const Rounds rounds(func);
   const StreamedFactors streamed(func, rounds);
@@ -433,11 +435,12 @@ static bool copySharedFactors(func::FuncOp func, const Target &target) {
         addToKernel(kernels, dot, ops, target);
   llvm::SmallPtrSet<Operation *, 32> taken;
   std::vector<Operation *> replaced;
+  bool hasCopies = false;
   for (const SharedKernel &kernel : kernels) {
     const bool isShared = llvm::any_of(
         kernel.ops, [&](Operation *op) { return taken.contains(op); });
     if (isShared) {
-      copyFactors(kernel);
+      hasCopies |= copyFactors(kernel);
       llvm::append_range(replaced, kernel.ops);
     }
     taken.insert(kernel.ops.begin(), kernel.ops.end());
@@ -449,12 +452,12 @@ static bool copySharedFactors(func::FuncOp func, const Target &target) {
   for (Operation *op : replaced)
     if (op->use_empty())
       op->erase();
-  return !replaced.empty();
+  return hasCopies;
 }
 
 void bastile::separateFactors(func::FuncOp func, const Target &target) {
-  // A product that needs what others were computed of may need a copy alone
-  // then, so that its factor can be streamed as well.
+  // With copies for some products, the factors of others may be streamed as
+  // well, and share ops in turn. Each round separates one product or more.
   const auto dots = func.front().getOps<tile::DotOp>();
   for (auto left = std::distance(dots.begin(), dots.end()); left > 0; --left)
     if (!copySharedFactors(func, target))

@@ -549,10 +549,12 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
   if (shape.isStreaming && !fitsInstructions(fields))
     return error() << "products of " << std::max(fields.columns, fields.depth)
                    << " columns have no registers for their sums with "
-                   << fields.threads << " threads in each of "
-                   << std::max<int64_t>(1, fields.resident)
-                   << " blocks of a multiprocessor; use less 'depth' or leave "
-                      "out 'resident'";
+                   << fields.threads * std::max<int64_t>(1, fields.resident)
+                   << " threads on a multiprocessor; "
+                   << (fields.resident > 1 ? "leave out 'resident'"
+                       : fields.depth > fields.columns
+                           ? "use less 'depth'"
+                           : "use fewer 'rows' and leave out 'threads'");
   if (!fitsRegisters(fields, shape))
     return error() << getHeld(fields, shape)
                    << " numbers a thread are more than the "

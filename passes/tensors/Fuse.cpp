@@ -439,14 +439,14 @@ static void copyRepeatedResults(func::ReturnOp returnOp) {
 
 /// Repeats numbers and vectors for each op that reads them, in a function with
 /// products: two readers may be along different dimensions of one size, or
-/// belong to a kernel ahead of a product and one behind it. Factors lie in
-/// memory, from where others read them, too.
+/// belong to a kernel ahead of a product and one behind it. Those that a
+/// product multiplies stay one value, which lies in memory for all.
 static void repeatForEachReader(func::FuncOp func) {
   if (func.front().getOps<tile::DotOp>().empty())
     return;
   for (Operation &op : llvm::make_early_inc_range(func.front())) {
     auto broadcast = dyn_cast<tile::BroadcastOp>(op);
-    if (!broadcast || isRowTensor(broadcast.getSource()) ||
+    if (!broadcast || op.use_empty() || isRowTensor(broadcast.getSource()) ||
         llvm::any_of(op.getUsers(), llvm::IsaPred<tile::DotOp>))
       continue;
     for (OpOperand &use :

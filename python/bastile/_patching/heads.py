@@ -49,7 +49,8 @@ def loss(head, hidden, targets, *, items, ignore_index, soft_cap, temperature):
 
 def _of_logits(logits, targets, items, options):
     if sharded.is_distributed(logits):
-        return of_distributed(logits, targets, items, **options)
+        loss = of_distributed(logits, targets, items, **options)
+        return loss, sharded.whole(logits.detach().argmax(-1)) == sharded.whole(targets)
     loss, correct = F.cross_entropy(
         logits.flatten(0, -2),
         targets.flatten().to(logits.device),
@@ -63,21 +64,21 @@ def _of_logits(logits, targets, items, options):
 def of_distributed(
     logits, targets, items, *, ignore_index, soft_cap=None, temperature=1.0
 ):
-    """`loss` of logits [..., classes] that are a DTensor, by PyTorch: under
+    """The loss of logits [..., classes] that are a DTensor, by PyTorch: under
     `torch.distributed.tensor.parallel.loss_parallel`, which looks for its function, no
     process needs those of all classes."""
-    logits = logits.float()
+    logits, targets = logits.float(), targets.to(logits.device)
     if soft_cap:
         logits = torch.tanh(logits / soft_cap) * soft_cap
-    logits = logits / temperature
+    if temperature != 1:
+        logits = logits / temperature
     value = torch.nn.functional.cross_entropy(
         logits.flatten(0, -2),
         targets.flatten(),
         ignore_index=ignore_index,
         reduction="mean" if items is None else "sum",
     )
-    predicted = logits.detach().argmax(-1).full_tensor()
-    return divide(value, items), predicted == targets
+    return divide(value, items)
 
 
 def logits(model, head, hidden):
@@ -112,11 +113,14 @@ def logits(model, head, hidden):
 def _is_freed(layer):
     """Whether the first version of FSDP has taken the memory of a layer's weight, of
     which it leaves a shard, or a view of memory that is no longer there."""
-    weight = getattr(getattr(layer, "base_layer", layer), "weight", None)
-    if type(weight) not in (torch.Tensor, torch.nn.Parameter):
+    layer = getattr(layer, "base_layer", layer)
+    weight = getattr(layer, "weight", None)
+    # A layer that FSDP wraps by itself gathers its weight in its forward.
+    is_wrapped = sharded.is_first_unit(layer)
+    if is_wrapped or type(weight) not in (torch.Tensor, torch.nn.Parameter):
         return False
     is_shard = getattr(weight, "_fsdp_flattened", False) and weight.dim() != 2
-    return is_shard or weight.untyped_storage().nbytes() < weight.nbytes
+    return is_shard or (weight.nbytes > 0 and not weight.untyped_storage().nbytes())
 
 
 def is_of_deepspeed(head):
@@ -152,12 +156,14 @@ def _operands(head, hidden):
     layer = _chosen(head)
     if layer is not head and sharded.is_unit(head):
         gathered.append(sharded.Gathered(head))
-    found = _operands_of(layer, hidden, gathered)
-    if found is None:
-        for unit in gathered:
-            unit.reshard()
-        return None
-    return *found, gathered
+    found = None
+    try:
+        found = _operands_of(layer, hidden, gathered)
+    finally:
+        if found is None:
+            for unit in gathered:
+                unit.reshard()
+    return None if found is None else (*found, gathered)
 
 
 def _operands_of(layer, hidden, gathered):

@@ -38,7 +38,7 @@ def cross_entropy(
         items = num_items_in_batch
         return heads.of_distributed(
             logits, shift_labels, items, ignore_index=ignore_index
-        )[0]
+        )
     loss = F.cross_entropy(
         logits.reshape(-1, vocab_size),
         shift_labels.reshape(-1).to(logits.device),

@@ -11,6 +11,13 @@ def is_unit(layer):
     return distributed is not None and isinstance(layer, distributed.FSDPModule)
 
 
+def is_first_unit(layer):
+    """Whether the first version of FSDP wraps ``layer`` by itself."""
+    distributed = sys.modules.get("torch.distributed.fsdp")
+    first = getattr(distributed, "FullyShardedDataParallel", ())
+    return isinstance(layer, first)
+
+
 def is_apart(layer):
     """Whether FSDP2 shards ``layer``, or what an adapter wraps, by itself."""
     return any(map(is_unit, layer.modules()))
@@ -19,7 +26,8 @@ def is_apart(layer):
 def find_owner(layer, model):
     """The unit that shards parameters of ``layer``, a module of ``model``, where they are
     sharded now; None where they are not, or no unit of FSDP2 is known to have done it.
-    It may be a module around the model, such as PEFT's."""
+    It may be a module around the model, such as PEFT's, if modules of the model are
+    units, too: these know of it."""
     parameters = [id(x) for x in layer.parameters() if is_sharded(x)]
     unit = next(filter(is_unit, model.modules()), None) if parameters else None
     if unit is None:
@@ -45,6 +53,11 @@ def is_distributed(tensor):
     """Whether ``tensor`` is a DTensor."""
     distributed = sys.modules.get("torch.distributed.tensor")
     return distributed is not None and isinstance(tensor, distributed.DTensor)
+
+
+def whole(tensor):
+    """A DTensor as a tensor; any other tensor itself."""
+    return tensor.full_tensor() if is_distributed(tensor) else tensor
 
 
 def is_sharded(weight):

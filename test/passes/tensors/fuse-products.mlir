@@ -524,3 +524,15 @@ func.func @known_columns(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>, %a: tensor<?x
   %3 = arith.mulf %0, %2 : tensor<?x4xf32>
   return %3, %1 : tensor<?x4xf32>, tensor<?x1xf32>
 }
+
+// -----
+
+// Nothing reads the vector that is repeated.
+// CHECK-LABEL: tile.kernel @nothing_repeated_kernel(
+// CHECK-NEXT:    tile.dot
+// CHECK-NEXT:    tile.return
+func.func @nothing_repeated(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>, %a: tensor<8xf32>) -> tensor<?x4xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  %1 = tile.broadcast %a like %x : tensor<8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  return %0 : tensor<?x4xf32>
+}

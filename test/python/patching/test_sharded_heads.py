@@ -6,6 +6,7 @@ import bastile
 import pytest
 import tiny_models
 import torch
+from bastile._patching import heads
 from torch.distributed.fsdp import (
     FullyShardedDataParallel,
     MixedPrecisionPolicy,
@@ -131,6 +132,18 @@ def test_memory_that_the_first_version_has_freed():
     model.lm_head.weight.untyped_storage().resize_(0)
     with pytest.raises(RuntimeError, match=r"model\(\.\.\., skip_logits=False\)"):
         _ = outputs.logits
+
+
+def test_a_layer_that_the_first_version_wraps_by_itself(mesh):
+    model = tiny_models.make("llama")
+    model.lm_head = FullyShardedDataParallel(
+        model.lm_head, device_id=torch.device("cpu"), use_orig_params=True
+    )
+    with pytest.warns(RuntimeWarning, match="computes the logits by itself"):
+        outputs = model(**tiny_models.batch())
+    model.lm_head.weight.untyped_storage().resize_(0)
+    assert not heads._is_freed(model.lm_head)
+    assert outputs.loss.isfinite()
 
 
 class Around(torch.nn.Module):
