@@ -375,9 +375,8 @@ static void addToKernel(std::vector<SharedKernel> &kernels, Operation *dot,
   kernels.push_back({{dot}, ops});
 }
 
-/// Makes the products of `kernel` read copies of `ops`, as far as they need
-/// them. Returns whether there are
-/// such copies.
+/// Makes the products of `kernel` read copies of its ops, as far as they need
+/// them. Returns whether there are such copies.
 static bool copyFactors(const SharedKernel &kernel) {
   StreamedFactors::Ops needed;
   for (Operation *dot : kernel.dots)

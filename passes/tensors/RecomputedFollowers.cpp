@@ -159,8 +159,14 @@ Group NumberSeparator::separate(size_t index) {
         !KernelSpace::hasColumns(op->getResult(0)))
       numbers.ops.insert(op);
   for (size_t next = 0; next < numbers.ops.size(); ++next)
-    for (Value operand : numbers.ops[next]->getOperands()) {
+    for (OpOperand &use : numbers.ops[next]->getOpOperands()) {
+      Value operand = use.get();
       Operation *producer = operand.getDefiningOp();
+      // A sum of a product's columns is its kernel's.
+      if (isa_and_nonnull<tile::DotOp>(producer) &&
+          group.ops.contains(producer) &&
+          getSizeOperand(use.getOwner()) != &use)
+        return Group();
       if (producer && group.ops.contains(producer) &&
           !isa<tile::DotOp>(producer))
         numbers.ops.insert(producer);
