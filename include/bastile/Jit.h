@@ -31,7 +31,8 @@ class Jit {
 public:
   /// Optimizes and compiles `module`, whose contents are consumed. Functions
   /// that it calls are looked up in `symbols` first and in this process second;
-  /// the error lists the names found in neither.
+  /// the error lists the names found in neither. `level` is that of `optimize`;
+  /// below 2, machine code is generated in little time as well.
   static llvm::Expected<std::unique_ptr<Jit>>
   create(llvm::Module &module, llvm::ArrayRef<JitSymbol> symbols = {},
          unsigned level = 3);

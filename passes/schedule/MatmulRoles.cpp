@@ -10,6 +10,7 @@
 #include "dialect/ElementBytes.h"
 #include "dialect/Rows.h"
 #include "passes/analysis/FollowingSums.h"
+#include "passes/schedule/RowsModel.h"
 #include "passes/schedule/ThreadGrid.h"
 
 using namespace mlir;
@@ -207,35 +208,38 @@ static int64_t getMostHeld(const MatmulFields &fields,
   return fields.endsSteps() ? mostOfStep : most;
 }
 
+/// How many blocks share a multiprocessor.
+static int64_t getBlocks(const MatmulFields &fields) {
+  return std::max<int64_t>(1, fields.resident);
+}
+
 bool bastile::fitsSharedMemory(const MatmulFields &fields,
                                const MatmulShape &shape, const Target &target) {
   // Each block beyond the first takes what the system has of one's as well.
   constexpr int64_t systemBytes = 1024;
-  const int64_t blocks = std::max<int64_t>(1, fields.resident);
+  const int64_t blocks = getBlocks(fields);
   return blocks * (getSharedBytes(fields, shape) + systemBytes) - systemBytes <=
          target.maxSharedBytesPerBlock;
 }
 
-/// Whether an instruction has registers for all sums of its product. The
-/// assembler gives it those that each thread of the blocks would have if none
-/// gave some of its own to others.
-static bool fitsInstructions(const MatmulFields &fields) {
-  constexpr int64_t ofMultiprocessor = 1 << 16, mostOfThread = 255, unit = 8;
+/// Whether an instruction has registers for all sums of its product, where left
+/// factors are computed. The assembler gives it those that each thread of the
+/// blocks would have if none gave some of its own to others.
+static bool fitsInstructions(const MatmulFields &fields,
+                             const MatmulShape &shape) {
   // The most columns of an instruction, and what it needs beside its sums.
   constexpr int64_t widest = 256, others = 32;
-  const int64_t threads =
-      fields.threads * std::max<int64_t>(1, fields.resident);
-  const int64_t registers =
-      std::min(mostOfThread, ofMultiprocessor / threads / unit * unit);
   const int64_t columns =
       std::min(widest, std::max(fields.columns, fields.depth));
-  return columns * kRows / kWarpgroup + others <= registers;
+  return !shape.isStreaming ||
+         columns * kRows / kWarpgroup + others <=
+             getMostRegisters(fields.threads * getBlocks(fields));
 }
 
 static bool fitsRegisters(const MatmulFields &fields,
                           const MatmulShape &shape) {
   return getHeld(fields, shape) <= getMostHeld(fields, shape) &&
-         (!shape.isStreaming || fitsInstructions(fields));
+         fitsInstructions(fields, shape);
 }
 
 //===----------------------------------------------------------------------===//
@@ -546,10 +550,10 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
     return error() << "'depth' is " << fields.depth << ", but tensor cores add "
                    << "products of 8-bit floats with fewer bits than a float "
                    << "has, and so only " << kMostSmallDepth << " of them";
-  if (shape.isStreaming && !fitsInstructions(fields))
+  if (!fitsInstructions(fields, shape))
     return error() << "products of " << std::max(fields.columns, fields.depth)
                    << " columns have no registers for their sums with "
-                   << fields.threads * std::max<int64_t>(1, fields.resident)
+                   << fields.threads * getBlocks(fields)
                    << " threads on a multiprocessor; "
                    << (fields.resident > 1 ? "leave out 'resident'"
                        : fields.depth > fields.columns

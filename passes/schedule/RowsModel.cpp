@@ -108,13 +108,17 @@ bool bastile::isCrowded(const KernelShape &shape) {
   return shape.numLiveValues > most;
 }
 
+int64_t bastile::getMostRegisters(int64_t threads) {
+  return std::min<int64_t>(kMostRegistersPerThread,
+                           kRegistersPerMultiprocessor / threads / 8 * 8);
+}
+
 int64_t bastile::getAvailableRegisters(const ScheduleFields &fields) {
   // Registers are given to four warps at a time.
   constexpr int64_t threadsAtOnce = 128;
   const int64_t blocks = getMinBlocksPerMultiprocessor(fields);
-  const int64_t threads = blocks * llvm::alignTo(fields.threads, threadsAtOnce);
-  return std::min<int64_t>(kMostRegistersPerThread,
-                           kRegistersPerMultiprocessor / threads / 8 * 8);
+  return getMostRegisters(blocks *
+                          llvm::alignTo(fields.threads, threadsAtOnce));
 }
 
 RowsEstimate RowsModel::estimate(tile::RowsAttr schedule) const {

@@ -16,6 +16,10 @@ namespace bastile {
 /// The number of registers on every GPU so far.
 inline constexpr int64_t kRegistersPerMultiprocessor = 65536;
 
+/// The most registers that each thread has where a multiprocessor runs
+/// `threads` threads.
+int64_t getMostRegisters(int64_t threads);
+
 /// How many blocks a multiprocessor has to have room for, which bounds the
 /// registers of each; 1 leaves that to the assembler. The blocks of a cluster
 /// wait for each other, so that others have to run meanwhile, as far as threads

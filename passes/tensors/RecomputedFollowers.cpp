@@ -160,18 +160,16 @@ Group NumberSeparator::separate(size_t index) {
       numbers.ops.insert(op);
   for (size_t next = 0; next < numbers.ops.size(); ++next)
     for (OpOperand &use : numbers.ops[next]->getOpOperands()) {
-      Value operand = use.get();
-      Operation *producer = operand.getDefiningOp();
+      Operation *producer = use.get().getDefiningOp();
+      const bool isOwn = producer && group.ops.contains(producer);
+      const bool isProduct = isOwn && isa<tile::DotOp>(producer);
       // A sum of a product's columns is its kernel's.
-      if (isa_and_nonnull<tile::DotOp>(producer) &&
-          group.ops.contains(producer) &&
-          getSizeOperand(use.getOwner()) != &use)
+      if (isProduct && getSizeOperand(use.getOwner()) != &use)
         return Group();
-      if (producer && group.ops.contains(producer) &&
-          !isa<tile::DotOp>(producer))
+      if (isOwn && !isProduct)
         numbers.ops.insert(producer);
       else
-        addInput(numbers, operand, dot);
+        addInput(numbers, use.get(), dot);
     }
   return numbers;
 }
