@@ -8,13 +8,13 @@ and see the elements in these.
 
 import itertools
 import math
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any, overload
 
 import torch
 from bastile._losses.products import wide_type
 from bastile._optim import adamw, norms
+from bastile._torch.operands import is_distributed
 from torch import Tensor
 
 __all__ = ["AdamW", "clip_grad_norm_"]
@@ -192,17 +192,11 @@ class AdamW(torch.optim.AdamW):
 
 def _local(p, gradient, *moments):
     """The process's own parts of a parameter, its gradient and its state."""
-    if not _is_distributed(p):
+    if not is_distributed(p):
         return p, gradient, *moments
     if gradient.placements != p.placements:
         gradient = gradient.redistribute(p.device_mesh, p.placements)
     return tuple(x.to_local() for x in (p, gradient, *moments))
-
-
-def _is_distributed(tensor):
-    """Whether ``tensor`` is a DTensor."""
-    distributed = sys.modules.get("torch.distributed.tensor")
-    return distributed is not None and isinstance(tensor, distributed.DTensor)
 
 
 def clip_grad_norm_(
@@ -243,7 +237,7 @@ def clip_grad_norm_(
         raise ValueError(
             f"clip_grad_norm_: 'norm_type' must be positive, but is {order}"
         )
-    if any(map(_is_distributed, gradients)):
+    if any(map(is_distributed, gradients)):
         raise TypeError(
             "clip_grad_norm_: takes no DTensor, whose norm takes all processes; "
             "torch.nn.utils.clip_grad_norm_ does"

@@ -2,10 +2,10 @@
 """What is asked of the tensors of every function of this room. ``call`` is the name of
 the function, which messages begin with."""
 
-import sys
 from typing import NamedTuple
 
 import torch
+from bastile._torch.operands import is_distributed
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 #: Functions with a form for weights of which each process has some of the classes.
@@ -161,8 +161,7 @@ def check_whole(call, name, tensor):
             f"{call}: '{name}' must be a PyTorch tensor, but is a "
             f"{type(tensor).__name__}"
         )
-    distributed = sys.modules.get("torch.distributed.tensor")
-    if distributed is not None and isinstance(tensor, distributed.DTensor):
+    if is_distributed(tensor):
         advice = "give the whole tensor (`full_tensor()`)"
         if call in _PARALLEL:
             advice += (

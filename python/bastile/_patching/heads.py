@@ -2,7 +2,6 @@
 """The loss of hidden states through the last layer of a model, also where that layer
 is sharded, partitioned or adapted."""
 
-import sys
 import warnings
 
 import torch
@@ -10,6 +9,7 @@ import torch
 from bastile import functional as F
 from bastile import ops
 from bastile._patching import modules, sharded
+from bastile._torch.operands import is_distributed
 
 
 def loss(head, hidden, targets, *, items, ignore_index, soft_cap, temperature):
@@ -48,7 +48,7 @@ def loss(head, hidden, targets, *, items, ignore_index, soft_cap, temperature):
 
 
 def _of_logits(logits, targets, items, options):
-    if sharded.is_distributed(logits):
+    if is_distributed(logits):
         loss = of_distributed(logits, targets, items, **options)
         return loss, sharded.whole(logits.detach().argmax(-1)) == sharded.whole(targets)
     loss, correct = F.cross_entropy(
@@ -225,13 +225,12 @@ def _adapted(head, hidden, gathered):
 
 def _weight(head, gathered):
     """The weight of the layer, the whole one where it is sharded."""
-    distributed = sys.modules.get("torch.distributed.tensor")
     weight = head.weight
     if sharded.is_unit(head):
         # FSDP shards the layer by itself, so that nobody has gathered the weight yet.
         gathered.append(sharded.Gathered(head))
         weight = head.weight
-    elif distributed is not None and isinstance(weight, distributed.DTensor):
+    elif is_distributed(weight):
         weight = _local(weight)
     if weight.numel() == 0:
         raise ValueError(

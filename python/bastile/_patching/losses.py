@@ -10,7 +10,8 @@ import transformers
 from transformers.loss import loss_utils
 
 from bastile import functional as F
-from bastile._patching import heads, outputs, sharded, table
+from bastile._patching import heads, outputs, table
+from bastile._torch.operands import is_distributed
 
 #: What Transformers' own loss calls, whatever somebody puts in its place later.
 _FIXED = loss_utils.fixed_cross_entropy
@@ -34,7 +35,7 @@ def cross_entropy(
     """The loss that Transformers calls ``ForCausalLM``, without float32 logits."""
     if shift_labels is None:
         shift_labels = shift(labels, ignore_index)
-    if sharded.is_distributed(logits):
+    if is_distributed(logits):
         items = num_items_in_batch
         return heads.of_distributed(
             logits, shift_labels, items, ignore_index=ignore_index

@@ -4,6 +4,8 @@ place of a call of the layer, which would gather these."""
 
 import sys
 
+from bastile._torch.operands import is_distributed
+
 
 def is_unit(layer):
     """Whether FSDP2 shards ``layer`` by itself, or together with other modules."""
@@ -47,12 +49,6 @@ def _groups_of(state):
     if groups is None:
         groups = [getattr(state, "_fsdp_param_group", None)]
     return [group for group in groups if group is not None]
-
-
-def is_distributed(tensor):
-    """Whether ``tensor`` is a DTensor."""
-    distributed = sys.modules.get("torch.distributed.tensor")
-    return distributed is not None and isinstance(tensor, distributed.DTensor)
 
 
 def whole(tensor):

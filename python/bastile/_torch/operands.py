@@ -1,6 +1,8 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """PyTorch's tensors as operands: which are refused, cast and differentiated."""
 
+import sys
+
 import torch
 from bastile._compiler import adapter
 from bastile._compiler.definitions import definitions
@@ -14,6 +16,12 @@ SAME_TYPES = {
     ]
     for name, op in definitions().items()
 }
+
+
+def is_distributed(tensor):
+    """Whether ``tensor`` is a DTensor. Nothing is imported to know that."""
+    distributed = sys.modules.get("torch.distributed.tensor")
+    return distributed is not None and isinstance(tensor, distributed.DTensor)
 
 
 def refuse_unusual(name, operands):

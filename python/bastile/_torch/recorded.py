@@ -1,12 +1,10 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Calls that PyTorch traces, as nodes whose backwards it traces as well."""
 
-import sys
-
 import torch
 from bastile._compiler import operators
 from bastile._torch import autograd
-from bastile._torch.operands import refuse_recorded
+from bastile._torch.operands import is_distributed, refuse_recorded
 from bastile._torch.run_operator import run, run_in_place
 
 
@@ -25,7 +23,7 @@ def record(request, operands):
 def _overwrite(request, operands):
     """The results of a call that PyTorch traces, some of which take the memory of
     operands."""
-    if _is_distributed(operands):
+    if any(map(is_distributed, operands)):
         raise TypeError(
             f"{request.name}: overwrites operands, and takes no DTensor; call it on "
             "their to_local()"
@@ -45,7 +43,7 @@ class _Recorded(torch.autograd.Function):
         function, backward = _description(request)
         outputs = (
             run_in_place(request, operands)
-            if request.in_place and not _is_distributed(operands)
+            if request.in_place and not any(map(is_distributed, operands))
             else run(request, None, operands)
         )
         ctx.request = request
@@ -109,14 +107,6 @@ def _derived_gradients(request, kept, function, gradients):
         else gradients[source["grad"]]
         for name, source in backward["gradients"].items()
     }
-
-
-def _is_distributed(operands):
-    """Whether operands are DTensors, whose memory is their processes'."""
-    distributed = sys.modules.get("torch.distributed.tensor")
-    return distributed is not None and any(
-        isinstance(x, distributed.DTensor) for x in operands
-    )
 
 
 def _description(request):

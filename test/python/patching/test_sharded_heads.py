@@ -88,19 +88,20 @@ def test_types_of_units(output, mesh):
     assert (found - wanted).norm() < 2e-2 * wanted.norm()
 
 
-def gradient_of(model):
-    return model.model.embed_tokens.weight.grad.full_tensor()
-
-
-def expect_alike(outputs, model, gradient):
-    """Compares with outputs of ``model`` without patches, and the gradient of embeddings
-    behind a backward."""
-    outputs.loss.backward()
+def run_without_the_loss(model):
+    """The outputs with the model's own loss, and the gradients."""
     with bastile.apply("llama", fused_linear_cross_entropy=False):
-        expected, gradients = tiny_models.run(model, tiny_models.batch())
+        return tiny_models.run(model, tiny_models.batch())
+
+
+def expect_alike(outputs, model, plain):
+    """Compares outputs of ``model`` with those of ``plain``, which nothing shards, and
+    the gradient of embeddings behind a backward."""
+    outputs.loss.backward()
+    expected, gradients = run_without_the_loss(plain)
     torch.testing.assert_close(outputs.loss.detach(), expected.loss.detach())
     wanted = next(x for name, x in gradients.items() if "embed_tokens" in name)
-    found = gradient()
+    found = model.model.embed_tokens.weight.grad.full_tensor()
     assert (found - wanted).norm() < 1e-5 * wanted.norm()
     return expected
 
@@ -112,12 +113,8 @@ def test_the_first_version_of_fsdp(is_flat, mesh):
         model, use_orig_params=not is_flat, device_id=torch.device("cpu")
     )
     outputs = unit(**tiny_models.batch())
-
     outputs.loss.backward()
-    with bastile.apply("llama", fused_linear_cross_entropy=False):
-        expected, gradients = tiny_models.run(
-            tiny_models.make("llama"), tiny_models.batch()
-        )
+    expected, gradients = run_without_the_loss(tiny_models.make("llama"))
     torch.testing.assert_close(outputs.loss, expected.loss)
     norms = [x.grad.norm() for x in unit.parameters() if x.grad is not None]
     wanted = [x.norm() for x in gradients.values()]
@@ -165,9 +162,7 @@ def test_a_unit_around_the_model(is_resharded, mesh):
     outputs = around(**tiny_models.batch())
     with torch.no_grad():
         before = outputs.logits
-    expected = expect_alike(
-        outputs, tiny_models.make("llama"), lambda: gradient_of(model)
-    )
+    expected = expect_alike(outputs, model, tiny_models.make("llama"))
     torch.testing.assert_close(before, expected.logits.detach())
 
 
@@ -193,7 +188,7 @@ def test_adapted_layers_that_are_units(options, mesh):
     for unit in (*inner.model.layers, inner.lm_head, model):
         fully_shard(unit, mesh=mesh)
     outputs = model(**tiny_models.batch())
-    expected = expect_alike(outputs, make()[0], lambda: gradient_of(inner))
+    expected = expect_alike(outputs, inner, make()[0])
     with torch.no_grad():
         torch.testing.assert_close(outputs.logits, expected.logits.detach())
 
