@@ -164,14 +164,14 @@ void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
 }
 
 SmallVector<Value> Reducer::run(ValueRange pieces) {
-  if (op.isOfGroups())
-    return runOnGroups(pieces);
   SmallVector<Value> once;
   if (op.getKind() == tile::ReduceKind::Add &&
       layout.getGroup() > layout.getVector()) {
     once = keepFirstOfGroups(pieces);
     pieces = once;
   }
+  if (op.isOfGroups())
+    return runOnGroups(pieces);
   int64_t columns = layout.getColumnRepeats(input.getShape());
   SmallVector<Value> values;
   for (size_t first = 0; first < pieces.size(); first += columns) {

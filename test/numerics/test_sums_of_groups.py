@@ -1,7 +1,7 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
-"""The sum of a row of what a kernel has computed for groups of its columns. Each vector of
-a group holds the group's number, and the sum takes it once."""
+"""Sums of what a kernel has computed for groups of its columns, of rows and of larger
+groups. Each vector of a group holds the group's number, and a sum takes it once."""
 
 import subprocess
 
@@ -51,3 +51,35 @@ def test_sums_of_groups(columns, groups, element):
         text=True,
     )
     assert done.returncode == 0, done.stderr + done.stdout
+
+
+OF_LARGER_GROUPS = """
+func.func @f(%x: tensor<?x{columns}xf32>, %y: tensor<?x{groups}xf32>)
+    -> tensor<?x{larger}xf32> {{
+  %0 = tile.reduce add %x : tensor<?x{columns}xf32> -> tensor<?x{groups}xf32>
+  %1 = arith.addf %0, %y : tensor<?x{groups}xf32>
+  %2 = tile.reduce add %1 : tensor<?x{groups}xf32> -> tensor<?x{larger}xf32>
+  return %2 : tensor<?x{larger}xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize("schedule", ["", "vector=1"])
+@pytest.mark.parametrize(
+    ("columns", "groups", "larger"),
+    [(12, 4, 2), (16, 4, 2), (27, 9, 3), (4096, 256, 16), (3072, 64, 8)],
+)
+def test_sums_of_larger_groups(columns, groups, larger, schedule):
+    source = OF_LARGER_GROUPS.format(columns=columns, groups=groups, larger=larger)
+    machines = [["--target=gpu"]]
+    if target() == "host":
+        machines = [["--target=host"], ["--emulate", "--target=sm_90a"]]
+    for machine in machines:
+        done = subprocess.run(
+            [find_tool(), "-", "--repeat=0", "--rows=3,0", "--check", *machine]
+            + [f"--schedule={schedule}"] * bool(schedule),
+            input=source,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr + done.stdout
