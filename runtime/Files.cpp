@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -30,12 +31,29 @@ Expected<std::string> bastile::runtime::readFile(const std::string &path) {
 
 Error bastile::runtime::writeFile(const std::string &path,
                                   std::string_view contents) {
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+  // A file that cannot be written as a whole leaves what was there. Pipes and
+  // devices have no such place beside them.
+  std::error_code code;
+  const auto kind = std::filesystem::status(path, code).type();
+  const bool isReplaced = kind == std::filesystem::file_type::regular ||
+                          kind == std::filesystem::file_type::not_found;
+  const std::string written = isReplaced ? path + ".partial" : path;
+  std::ofstream stream(written, std::ios::binary | std::ios::trunc);
   if (!stream)
     return makeError("cannot create '", path, "': ", std::strerror(errno));
   stream.write(contents.data(), static_cast<std::streamsize>(contents.size()));
   stream.close();
-  if (!stream)
-    return makeError("cannot write '", path, "'");
+  const int reason = errno;
+  if (!stream) {
+    if (isReplaced)
+      std::filesystem::remove(written, code);
+    return makeError("cannot write '", path, "': ", std::strerror(reason));
+  }
+  if (!isReplaced)
+    return Error::success();
+  code.clear();
+  std::filesystem::rename(written, path, code);
+  if (code)
+    return makeError("cannot write '", path, "': ", code.message());
   return Error::success();
 }

@@ -143,8 +143,14 @@ FailureOr<TrialOptions> getTrialOptions() {
     return report("--gap and --offset must not be negative");
   options.inputs.placement = {gap, offset, isReversed};
   options.inputs.seed = seed;
-  if (tolerance.getNumOccurrences() != 0)
+  if (tolerance.getNumOccurrences() != 0) {
+    if (!(tolerance >= 0))
+      return report(
+          "--tolerance must be 0 or more, in units in the last place");
+    if (!check && expected.empty())
+      return report("--tolerance needs --check or --expect");
     options.tolerance = tolerance;
+  }
   options.inPlace = inPlace;
   options.repeat = isEmulated && !repeat.getNumOccurrences() ? 0 : repeat;
   return options;

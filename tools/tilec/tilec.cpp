@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OutputFile.h"
 #include "Report.h"
 #include "bastile/CodeGen.h"
 #include "bastile/Compiler.h"
@@ -18,7 +19,6 @@
 #include "tools/GradientFlags.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -182,33 +182,18 @@ llvm::Expected<Result> generate(ModuleOp module, Emit emit,
   return Result{std::string(cubin->bytes.begin(), cubin->bytes.end()), sidecar};
 }
 
-/// Writes all files or none.
+/// Writes all files or none: what was there stays if one cannot be written.
 LogicalResult write(const Result &result) {
-  std::string error;
-  auto output = openOutputFile(outputPath, &error);
-  if (!output)
-    return report(error);
-  output->os() << result.content;
-  std::unique_ptr<llvm::ToolOutputFile> sidecar;
-  if (!result.sidecar.empty() && outputPath != "-") {
-    sidecar = openOutputFile(outputPath + ".json", &error);
-    if (!sidecar)
-      return report(error);
-    sidecar->os() << result.sidecar;
-  }
-  for (llvm::ToolOutputFile *file : {output.get(), sidecar.get()}) {
-    if (!file)
-      continue;
-    file->os().flush();
-    if (std::error_code code = file->os().error()) {
-      file->os().clear_error();
-      return report("cannot write '" + llvm::Twine(file->outputFilename()) +
-                    "': " + code.message());
-    }
-  }
-  output->keep();
-  if (sidecar)
-    sidecar->keep();
+  SmallVector<std::pair<OutputFile, StringRef>, 2> files;
+  files.emplace_back(OutputFile(outputPath), result.content);
+  if (!result.sidecar.empty() && outputPath != "-")
+    files.emplace_back(OutputFile(outputPath + ".json"), result.sidecar);
+  for (auto &[file, content] : files)
+    if (llvm::Error error = file.write(content))
+      return report(llvm::toString(std::move(error)));
+  for (auto &[file, content] : llvm::reverse(files))
+    if (llvm::Error error = file.keep())
+      return report(llvm::toString(std::move(error)));
   return success();
 }
 

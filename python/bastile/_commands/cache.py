@@ -5,7 +5,9 @@
 warm cache: an entry says what it was made of, so nothing that does not fit is used.
 """
 
+import contextlib
 import io
+import os
 import tarfile
 import time
 
@@ -85,8 +87,22 @@ def _verify():
 
 
 def _export(path):
+    # An archive that cannot be written as a whole leaves what was there.
+    partial = f"{path}.partial"
+    try:
+        count = _write(partial)
+        os.replace(partial, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.remove(partial)
+        raise OSError(error.errno, error.strerror, path) from None
+    print(f"wrote {count} entries to {path}")
+    return 0
+
+
+def _write(path):
+    count = 0
     with tarfile.open(path, "w") as archive:
-        count = 0
         for entry in _bastile.cache_list():
             if entry["problem"]:
                 continue
@@ -95,8 +111,7 @@ def _export(path):
             member.size = len(contents)
             archive.addfile(member, io.BytesIO(contents))
             count += 1
-    print(f"wrote {count} entries to {path}")
-    return 0
+    return count
 
 
 def _import(path):
