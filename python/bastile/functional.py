@@ -27,6 +27,7 @@ from bastile._losses import api, requests
 from bastile._losses.checks import cast, check_whole
 from bastile._losses.options import Operands, Settings
 from bastile._torch.in_place import can_turn, put, turn
+from bastile._torch.operands import reshape_result
 from torch import Tensor
 
 
@@ -380,9 +381,9 @@ def cross_entropy(
     made = dict(zip((*names, "gradient"), results))
     shape = target.shape
     loss = made.pop("loss")
-    made["loss"] = loss.reshape(shape if reduction == "none" else ())
+    made["loss"] = reshape_result(loss, shape if reduction == "none" else ())
     for name in names[1:]:
-        made[name] = made[name].reshape(shape)
+        made[name] = reshape_result(made[name], shape)
     others = {
         "lse": return_lse,
         "correct": return_correct,

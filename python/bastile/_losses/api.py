@@ -6,6 +6,7 @@ import functools
 import torch
 from bastile._losses import checks, node, operators  # noqa: F401  registers it
 from bastile._losses.options import Operands, Options
+from bastile._torch.operands import reshape_result
 
 _NAME = "linear_cross_entropy"
 
@@ -69,7 +70,7 @@ def _spread(values, index, shape):
     if index is not None:
         whole = values.new_zeros(shape.numel())
         values = whole.index_copy(0, index, values)
-    return values.reshape(shape)
+    return reshape_result(values, shape)
 
 
 def _autocast(operands):

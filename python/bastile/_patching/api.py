@@ -419,6 +419,14 @@ def _name_of(model_type):
 def _prepare(sources, wanted, strict):
     """The replacements in ``sources`` and what is left alone, or an error that says
     what computes something else than it should."""
+    from bastile._patching import probes
+
+    with probes.apart():
+        return _check(sources, wanted, strict)
+
+
+def _check(sources, wanted, strict):
+    """As `_prepare`."""
     from bastile._patching import replacements
 
     found, left, problems = [], [], []

@@ -5,13 +5,23 @@ A check runs the original on a few numbers, on the CPU, beside the formula, and 
 ``Mismatch`` with what differs. Nothing is compiled for it.
 """
 
+import contextlib
 import math
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 
 class Mismatch(Exception):
     """A class or function is not what the table says; the message tells how."""
+
+
+@contextlib.contextmanager
+def apart():
+    """Runs checks as if nothing was set around them: what a class computes depends
+    neither on modes of the caller, such as fake tensors, nor on its autocast."""
+    with _disable_current_modes(), torch.autocast("cpu", enabled=False):
+        yield
 
 
 def numbers(*shape, seed=0, dtype=torch.float32):

@@ -10,6 +10,7 @@ T tokens choose K experts each; their T * K rows lie sorted by expert. Nothing h
 makes the host wait for a GPU.
 """
 
+import contextlib
 import typing
 
 import torch
@@ -77,7 +78,7 @@ def add_shares(combined, bias, weights, indices):
     is_chosen = indices[..., None] == every
     shares = (weights[..., None] * is_chosen).sum(1).to(combined.dtype)
     # Autocast would round the sum, which is float32, to a smaller type.
-    with torch.autocast(combined.device.type, enabled=False):
+    with _no_autocast(combined.device):
         return torch.addmm(combined, shares, bias.to(combined.dtype))
 
 
@@ -197,9 +198,16 @@ def _products(rows, places, others, dtype):
     return _multiply(taken, others[..., None])[..., 0]
 
 
+def _no_autocast(device):
+    """Turns autocast off. Devices without autocast, such as "meta", cannot be asked."""
+    if not torch.amp.is_autocast_available(device.type):
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, enabled=False)
+
+
 def _multiply(a, b):
     # A product of matrices adds in float32, and writes no products to memory.
-    with torch.autocast(a.device.type, enabled=False):
+    with _no_autocast(a.device):
         return torch.bmm(a, b)
 
 

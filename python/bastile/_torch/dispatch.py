@@ -3,8 +3,9 @@
 
 A plain call never comes here: the extension module runs the kernel at once. With
 gradients it goes through one `autograd.Function`. Under a transformation (fake
-tensors, functorch, a dispatch mode, a subclass of `Tensor`, torch.compile) a call
-becomes one of the registered operators (`library`), which PyTorch knows how to trace.
+tensors, functorch, a dispatch mode, a subclass of `Tensor`, torch.compile,
+torch.jit.trace) a call becomes one of the registered operators (`library`), which
+PyTorch knows how to trace.
 """
 
 import functools
@@ -50,6 +51,7 @@ def _install():
             torch._C._are_functorch_transforms_active,
             torch._C._len_torch_dispatch_stack,
             transforms.has_forward_level,
+            torch._C._get_tracing_state,
         ],
         casters=[torch._C._is_any_autocast_enabled],
         make_node=autograd.make_node,
@@ -150,6 +152,11 @@ def call_traced(operator, operands, attributes):
         # An exported program is run by other processes, which do not have this recipe.
         kernel = operator.kernel(operands, find_wanted(operands))
         return call_kernel(kernel, [x for x in operands if x is not None])
+    if torch._C._get_tracing_state() is not None:
+        raise NotImplementedError(
+            f"{operator.name}: torch.jit.trace cannot record operands that may be None; "
+            "use torch.export or torch.compile, or trace what is not patched"
+        )
     # Numbers are a part of the code, also where a graph of any shapes has symbols for them.
     numbers = [guard_scalar(x) for x in attributes]
     results = torch.ops.bastile.traced.default(operator.key, numbers, list(operands))
@@ -185,6 +192,7 @@ def _is_watched(operands):
         torch.compiler.is_compiling()
         or torch._C._are_functorch_transforms_active()
         or torch._C._len_torch_dispatch_stack()
+        or torch._C._get_tracing_state() is not None
         or any(
             x.device.type == "meta" or classify(type(x)) == 2
             for x in operands

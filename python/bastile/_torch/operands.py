@@ -24,6 +24,14 @@ def is_distributed(tensor):
     return distributed is not None and isinstance(tensor, distributed.DTensor)
 
 
+def reshape_result(tensor, shape):
+    """A result that nothing else holds in another shape: no view, so that it may be
+    detached in place, as PyTorch's results may."""
+    if tensor.shape == shape:
+        return tensor
+    return torch.ops.aten._unsafe_view.default(tensor, shape)
+
+
 def refuse_unusual(name, operands):
     """Raises for tensors of PyTorch whose memory is not what sizes and strides say."""
     for x in operands:

@@ -361,3 +361,14 @@ def test_what_is_refused(options, kind, message):
     logits, targets = make()
     with pytest.raises(kind, match=message):
         F.cross_entropy(logits.requires_grad_(), targets, **options)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_losses_may_be_detached_in_place(reduction):
+    """As pipelines do that compute the gradients of weights apart."""
+    logits = torch.randn(6, 7, requires_grad=True)
+    target = torch.randint(7, (6,))
+    losses = F.cross_entropy(logits, target, reduction=reduction, return_z_loss=True)
+    for result in losses:
+        assert not result._is_view()
+        result.detach_()

@@ -9,8 +9,9 @@ import torch
 import transformers
 from bastile import patching
 from bastile._patching import probes, table
-from bastile._patching.attention import masks, windows
+from bastile._patching.attention import kernels, masks, windows
 from bastile._patching.kinds import masks as kind
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import masking_utils
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -373,3 +374,57 @@ def test_generation_with_windows():
     expected = model.generate(prompt, **options)
     with bastile.apply("gemma3"):
         assert torch.equal(model.generate(prompt, **options), expected)
+
+
+def _forget_proofs(monkeypatch):
+    monkeypatch.setattr(kernels, "wrapped", {})
+    kernels.is_proven.cache_clear()
+
+
+@pytest.mark.skipif(not ASKS, reason="Transformers 4's own model fails")
+def test_proofs_do_not_depend_on_the_default_type(monkeypatch):
+    _forget_proofs(monkeypatch)
+    inputs = tiny_models.batch()
+    expected = tiny_models.make("gpt_oss")(**inputs).loss
+    bastile.apply("gpt_oss")
+    model = tiny_models.make("gpt_oss")
+    torch.set_default_dtype(torch.float64)
+    try:
+        loss = model(**inputs).loss
+    finally:
+        torch.set_default_dtype(torch.float32)
+    torch.testing.assert_close(loss, expected, check_dtype=False)
+    assert kernels.wrapped
+
+
+@pytest.mark.skipif(not ASKS, reason="Transformers 4's own model fails")
+def test_proofs_do_not_depend_on_modes(monkeypatch):
+    _forget_proofs(monkeypatch)
+    bastile.apply("gpt_oss")
+    # Fake experts multiply in bfloat16 alone.
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with FakeTensorMode():
+            model = tiny_models.make("gpt_oss")
+            model(**tiny_models.batch()).loss.backward()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert kernels.wrapped
+
+
+def test_apply_does_not_depend_on_modes():
+    with FakeTensorMode():
+        bastile.apply("gemma2")
+    applied = len(patching.list_patches("gemma2"))
+    bastile.reset()
+    bastile.apply("gemma2")
+    assert applied == len(patching.list_patches("gemma2")) > 0
+
+
+@pytest.mark.skipif(not ASKS, reason="Transformers 4's own model fails")
+@pytest.mark.parametrize("name", ["gpt_oss", "llama"])
+def test_models_on_meta(name):
+    bastile.apply(name)
+    model = tiny_models.make(name).bfloat16().to("meta")
+    tokens = torch.zeros(2, 12, dtype=torch.long, device="meta")
+    model(input_ids=tokens, labels=tokens).loss.backward()

@@ -236,3 +236,23 @@ def test_hooks_of_tensors():
     ops.rms_norm(y, w).sum().backward()
     assert seen == [x.shape]
     torch.testing.assert_close(twice, 2 * y.grad)
+
+
+@pytest.mark.parametrize("wants_gradients", [False, True])
+def test_traces_have_calls(wants_gradients):
+    """A trace for TorchScript has the op, not what it returned while traced."""
+    x, weight = torch.randn(3, LENGTH), torch.ones(LENGTH)
+    x.requires_grad_(wants_gradients)
+    traced = torch.jit.trace(lambda x: ops.rms_norm(x, weight), (x,))
+    other = torch.randn(5, LENGTH)
+    assert torch.equal(traced(other), ops.rms_norm(other, weight))
+
+
+def test_traces_of_other_calls_are_refused():
+    formula = bastile.compile(lambda x: x * 2)
+    traced = torch.jit.trace(formula, (torch.randn(3, LENGTH),), check_trace=False)
+    x = torch.randn(3, LENGTH)
+    assert torch.equal(traced(x), formula(x))
+    query, angles = torch.randn(1, 2, 3, 8), torch.randn(1, 3, 8)
+    with pytest.raises(NotImplementedError, match="torch.jit.trace cannot record"):
+        torch.jit.trace(lambda x: functional.rope(x, x, angles, angles)[0], (query,))

@@ -314,6 +314,7 @@ def _eager_of(cls):
 
 
 @functools.cache
+@probes.apart()
 def is_proven(function):
     """Whether a module's own attention computes what the kernel does."""
     try:
@@ -336,7 +337,8 @@ def prove(function):
     key, value = (probes.numbers(2, keys, length, size, seed=x) for x in (2, 3))
     sinks = probes.numbers(heads, seed=4)
     places = torch.arange(length, device="cpu")
-    mask = torch.where(places <= places[:, None], 0.0, torch.finfo().min)[None, None]
+    hidden = (places > places[:, None]).float()[None, None]
+    mask = hidden * torch.finfo(torch.float32).min
     scale, cap = 0.3, 0.7
     module = types.SimpleNamespace(
         num_key_value_groups=heads // keys,
