@@ -170,7 +170,7 @@ def read_shapes(name, tensors, shape) -> list:
         raise ValueError(f"{name}: the shape of '{tensors[0]}' is missing")
     shapes = []
     for tensor in tensors:
-        sizes = tuple(operator.index(size) for size in by_name.get(tensor, first))
+        sizes = _read_sizes(name, tensor, by_name.get(tensor, first))
         if not sizes or sizes[-1] < 1 or min(sizes) < 0:
             raise ValueError(
                 f"{name}: the shape of '{tensor}' must end in the length of a row, "
@@ -178,6 +178,20 @@ def read_shapes(name, tensors, shape) -> list:
             )
         shapes.append(sizes)
     return shapes
+
+
+def _read_sizes(name, tensor, shape):
+    """The sizes that ``shape`` gives. What is None there is any size but 1."""
+    any_size = 2
+    try:
+        *leading, last = tuple(shape) or (0,)
+        leading = [any_size if x is None else operator.index(x) for x in leading]
+        return *leading, operator.index(last)
+    except TypeError:
+        raise TypeError(
+            f"{name}: the shape of '{tensor}' must be its sizes, of which all but the "
+            f"last may be None, but is {shape!r}"
+        ) from None
 
 
 def read_elements(name, tensors, dtype) -> list:

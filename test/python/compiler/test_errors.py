@@ -214,3 +214,15 @@ def test_numpy_arrays_are_told_the_same():
         ops.rms_norm(np.ones((4, 24), np.float32), np.ones(30, np.float32))
     with pytest.raises(TypeError, match="uint16"):
         ops.silu(np.ones((4, 24), np.uint16))
+
+
+@pytest.mark.parametrize("shape", [8, (8, None), (8, "x")])
+def test_shapes_that_are_none(shape):
+    with pytest.raises(TypeError, match="the shape of 'x' must be its sizes"):
+        bastile.compile(lambda x: x * 2, shape, dtype="f32")
+
+
+def test_sizes_that_are_not_given():
+    kernel = bastile.compile(lambda x: x * 2, (None, 8), dtype="f32")
+    x = torch.randn(5, 8)
+    assert torch.equal(kernel(x), x * 2)
