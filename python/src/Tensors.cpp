@@ -206,6 +206,19 @@ public:
   TorchLibrary(const dlpack::ExchangeApi &api, const torch::Shim &shim)
       : DlpackLibrary(api), shim(shim) {}
 
+  /// PyTorch may leave a sign to whoever reads a tensor, such as the imaginary
+  /// parts of a conjugate, which lie two elements apart. Rows of more than one
+  /// element that lie so are copied, with their signs; a column is read as it
+  /// lies.
+  TensorView read(py::handle object, Location &location,
+                  py::object &keepAlive) const override {
+    TensorView view = DlpackLibrary::read(object, location, keepAlive);
+    if (mayHaveSigns(view) && object.attr("is_neg")().cast<bool>())
+      throw py::type_error("a kernel takes dense tensors, but got one whose "
+                           "negative bit is set; resolve_neg() makes it dense");
+    return view;
+  }
+
   py::object allocate(const Location &location, py::handle,
                       TensorView &view) const override {
     torch::Tensor tensor = shim.allocate(location.device(), view);
@@ -220,6 +233,16 @@ public:
   }
 
 private:
+  static bool mayHaveSigns(const TensorView &view) {
+    if (view.rank() == 0 || view.sizes.back() > 1)
+      return false;
+    int64_t packed = 1;
+    for (unsigned i = view.rank(); i-- != 0; packed *= view.sizes[i])
+      if (view.sizes[i] > 1 && view.strides[i] != packed)
+        return true;
+    return false;
+  }
+
   const torch::Shim &shim;
 };
 } // namespace

@@ -226,3 +226,14 @@ def test_sizes_that_are_not_given():
     kernel = bastile.compile(lambda x: x * 2, (None, 8), dtype="f32")
     x = torch.randn(5, 8)
     assert torch.equal(kernel(x), x * 2)
+
+
+def test_signs_that_are_left_to_readers():
+    """The imaginary parts of a conjugate."""
+    parts = torch.randn(4, 3, dtype=torch.complex64).conj().imag
+    kernel = bastile.compile(lambda x: x * 2)
+    assert torch.equal(kernel(parts), parts * 2)
+    with pytest.raises(TypeError, match="negative bit"):
+        kernel(parts[:, :1])
+    column = parts[:, :1].resolve_neg()
+    assert torch.equal(kernel(column), column * 2)
