@@ -422,11 +422,11 @@ def _prepare(sources, wanted, strict):
     from bastile._patching import probes
 
     with probes.apart():
-        return _check(sources, wanted, strict)
+        return _prepare_apart(sources, wanted, strict)
 
 
-def _check(sources, wanted, strict):
-    """As `_prepare`."""
+def _prepare_apart(sources, wanted, strict):
+    """As `_prepare`, where nothing that a caller has set is in force."""
     from bastile._patching import replacements
 
     found, left, problems = [], [], []
