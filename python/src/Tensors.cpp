@@ -234,13 +234,7 @@ public:
 
 private:
   static bool mayHaveSigns(const TensorView &view) {
-    if (view.rank() == 0 || view.sizes.back() > 1)
-      return false;
-    int64_t packed = 1;
-    for (unsigned i = view.rank(); i-- != 0; packed *= view.sizes[i])
-      if (view.sizes[i] > 1 && view.strides[i] != packed)
-        return true;
-    return false;
+    return view.rank() != 0 && view.sizes.back() <= 1 && !view.isContiguous();
   }
 
   const torch::Shim &shim;

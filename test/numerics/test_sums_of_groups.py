@@ -26,6 +26,16 @@ func.func @f(%x: tensor<?x{columns}x{type}>, %y: tensor<?x{groups}x{type}>)
 """
 
 
+def check(source, *options):
+    done = subprocess.run(
+        [find_tool(), "-", "--repeat=0", "--rows=3,0", "--check", *options],
+        input=source,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
 @pytest.mark.parametrize("element", ["f16", "bf16"])
 @pytest.mark.parametrize(
     ("columns", "groups"),
@@ -43,14 +53,7 @@ func.func @f(%x: tensor<?x{columns}x{type}>, %y: tensor<?x{groups}x{type}>)
 def test_sums_of_groups(columns, groups, element):
     emulated = ["--emulate", "--target=sm_90a"]
     options = emulated if target() == "host" else ["--target=gpu"]
-    source = SOURCE.format(columns=columns, groups=groups, type=element)
-    done = subprocess.run(
-        [find_tool(), "-", "--repeat=0", "--rows=3,0", "--check", *options],
-        input=source,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
+    check(SOURCE.format(columns=columns, groups=groups, type=element), *options)
 
 
 OF_LARGER_GROUPS = """
@@ -74,12 +77,6 @@ def test_sums_of_larger_groups(columns, groups, larger, schedule):
     machines = [["--target=gpu"]]
     if target() == "host":
         machines = [["--target=host"], ["--emulate", "--target=sm_90a"]]
+    pinned = [f"--schedule={schedule}"] if schedule else []
     for machine in machines:
-        done = subprocess.run(
-            [find_tool(), "-", "--repeat=0", "--rows=3,0", "--check", *machine]
-            + [f"--schedule={schedule}"] * bool(schedule),
-            input=source,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr + done.stdout
+        check(source, *machine, *pinned)

@@ -71,7 +71,7 @@ def as_while_training():
     with (
         torch.inference_mode(False),
         torch.enable_grad(),
-        torch.autocast("cpu", enabled=False),
+        probes.apart(),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")

@@ -38,7 +38,7 @@ def replace(hook):
     with (
         torch.inference_mode(False),
         torch.enable_grad(),
-        torch.autocast("cpu", enabled=False),
+        probes.apart(),
     ):
         probe(original, cls)
     return cls, _replacement(original, function, is_left)

@@ -4,7 +4,16 @@
 import gc
 
 import pytest
+import torch
 import torch.distributed as dist
+
+
+@pytest.fixture
+def set_default_type():
+    """Sets PyTorch's default type for a test."""
+    before = torch.get_default_dtype()
+    yield torch.set_default_dtype
+    torch.set_default_dtype(before)
 
 
 @pytest.fixture

@@ -382,33 +382,27 @@ def _forget_proofs(monkeypatch):
 
 
 @pytest.mark.skipif(not ASKS, reason="Transformers 4's own model fails")
-def test_proofs_do_not_depend_on_the_default_type(monkeypatch):
+def test_proofs_do_not_depend_on_the_default_type(monkeypatch, set_default_type):
     _forget_proofs(monkeypatch)
     inputs = tiny_models.batch()
     expected = tiny_models.make("gpt_oss")(**inputs).loss
     bastile.apply("gpt_oss")
     model = tiny_models.make("gpt_oss")
-    torch.set_default_dtype(torch.float64)
-    try:
-        loss = model(**inputs).loss
-    finally:
-        torch.set_default_dtype(torch.float32)
+    set_default_type(torch.float64)
+    loss = model(**inputs).loss
     torch.testing.assert_close(loss, expected, check_dtype=False)
     assert kernels.wrapped
 
 
 @pytest.mark.skipif(not ASKS, reason="Transformers 4's own model fails")
-def test_proofs_do_not_depend_on_modes(monkeypatch):
+def test_proofs_do_not_depend_on_modes(monkeypatch, set_default_type):
     _forget_proofs(monkeypatch)
     bastile.apply("gpt_oss")
     # Fake experts multiply in bfloat16 alone.
-    torch.set_default_dtype(torch.bfloat16)
-    try:
-        with FakeTensorMode():
-            model = tiny_models.make("gpt_oss")
-            model(**tiny_models.batch()).loss.backward()
-    finally:
-        torch.set_default_dtype(torch.float32)
+    set_default_type(torch.bfloat16)
+    with FakeTensorMode():
+        model = tiny_models.make("gpt_oss")
+        model(**tiny_models.batch()).loss.backward()
     assert kernels.wrapped
 
 

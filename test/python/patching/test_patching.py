@@ -155,15 +155,11 @@ def test_weights_may_come_later():
     assert torch.allclose(model(**inputs).loss, source(**inputs).loss)
 
 
-def test_where_a_model_is_made_does_not_matter():
-    default = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        with torch.device("meta"):
-            bastile.apply("gpt_oss")
-            bastile.apply_to_model(tiny_models.make("gpt_oss"))
-    finally:
-        torch.set_default_dtype(default)
+def test_where_a_model_is_made_does_not_matter(set_default_type):
+    set_default_type(torch.float64)
+    with torch.device("meta"):
+        bastile.apply("gpt_oss")
+        bastile.apply_to_model(tiny_models.make("gpt_oss"))
 
 
 def test_many_models_share_what_replaces():
