@@ -153,3 +153,17 @@ def test_a_forged_entry_is_not_imported(environment, tmp_path):
     assert result.returncode == 1
     assert "added 0 entries; 0 were there, 2 refused" in result.stdout
     assert not (tmp_path / "outside.kernel").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux")
+def test_a_folder_whose_name_is_no_text(environment, tmp_path):
+    """It holds kernels; where it cannot be made, a warning shows its bytes."""
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+    environment["BASTILE_CACHE_DIR"] = folder
+    assert finish(start(environment)) == (1, "")
+    assert finish(start(environment)) == (0, "")
+    (tmp_path / "file").touch()
+    environment["BASTILE_CACHE_DIR"] = os.path.join(tmp_path, "file", "\udcff")
+    count, errors = finish(start(environment))
+    assert count == 1
+    assert "file/\\xff" in errors
