@@ -105,7 +105,7 @@ def compile(
         shape: sizes of the first operand; those of the others follow from the
             op. A dictionary of shapes by name gives them all. Only the last size
             is fixed by it, and which leading sizes are 1 where those of other
-            operands are not. Not needed for MLIR.
+            operands are not. Not for MLIR, which says it itself.
         dtype: the element type of the first operand, which the others follow,
             or a dictionary by name.
         grad: ``True`` for gradients of every floating operand, the names of some,
@@ -153,6 +153,11 @@ def compile(
         raise TypeError(
             "results are given to an op by its name; a function and a module say "
             "themselves what they return"
+        )
+    if is_module(op) and not (shape is None and dtype is None):
+        raise TypeError(
+            "MLIR says its shapes and types itself: leave out shape and dtype, or give "
+            "the name of an op or a Python function"
         )
     places = (in_place,) if isinstance(in_place, str) else tuple(in_place or ())
     if isinstance(op, Function):

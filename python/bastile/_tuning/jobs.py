@@ -146,7 +146,11 @@ def read_specs(items, shape, dtype, grad, attributes) -> list:
             named = {key: options.pop(key) for key in ("dtype", "grad")}
             op = Spec(op, own, **named, attributes=options)
         elif not isinstance(op, (Spec, Kernel)):
-            op = compile(op, own, **options)
+            # MLIR says its types itself; the shapes are those that are timed.
+            typed = is_module(op)
+            if typed:
+                del options["dtype"]
+            op = compile(op, None if typed else own, **options)
             if isinstance(op, Function):
                 raise TypeError(f"the shape of {op.operands[0]} is missing")
         found.append((op, own))

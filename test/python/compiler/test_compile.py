@@ -186,6 +186,12 @@ IDENTITY = """func.func @{}(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {{
 """
 
 
+@pytest.mark.parametrize("given", [{"shape": (4, 8)}, {"dtype": "f32"}])
+def test_a_module_says_its_shapes_and_types_itself(given):
+    with pytest.raises(TypeError, match="leave out shape and dtype"):
+        bastile.compile(IDENTITY.format("one"), **given)
+
+
 def test_a_module_of_two_functions_is_refused():
     source = IDENTITY.format("one") + IDENTITY.format("other")
     with pytest.raises(ValueError, match="has 2 functions, one, other"):
