@@ -13,6 +13,14 @@ from bastile._compiler.kernel import Kernel
 from bastile._compiler.recipe import is_module
 
 
+def _compile(op, shape, dtype, **options):
+    """`bastile.compile` of what is tuned. MLIR says its shapes and types itself: those
+    that are given are of the tensors that are timed."""
+    if is_module(op):
+        shape = dtype = None
+    return compile(op, shape, dtype=dtype, **options)
+
+
 @dataclasses.dataclass(frozen=True)
 class Spec:
     """An op, and what ``bastile.compile`` is told of it, in words of JSON."""
@@ -28,7 +36,7 @@ class Spec:
     together: bool = False
 
     def kernel(self, target=None) -> Kernel:
-        kernel = compile(
+        kernel = _compile(
             self.op,
             self.shape,
             dtype=self.dtype,
@@ -146,11 +154,7 @@ def read_specs(items, shape, dtype, grad, attributes) -> list:
             named = {key: options.pop(key) for key in ("dtype", "grad")}
             op = Spec(op, own, **named, attributes=options)
         elif not isinstance(op, (Spec, Kernel)):
-            # MLIR says its types itself; the shapes are those that are timed.
-            typed = is_module(op)
-            if typed:
-                del options["dtype"]
-            op = compile(op, None if typed else own, **options)
+            op = _compile(op, own, **options)
             if isinstance(op, Function):
                 raise TypeError(f"the shape of {op.operands[0]} is missing")
         found.append((op, own))

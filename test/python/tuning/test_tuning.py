@@ -62,6 +62,17 @@ def test_tunes_gradients_function_by_function(autotune):
     ]
 
 
+def test_tunes_mlir(autotune):
+    """It says its types itself, and is timed at the shape that is given."""
+    source = """func.func @doubled(%x: tensor<?x2880xbf16>) -> tensor<?x2880xbf16> {
+      %0 = arith.addf %x, %x : tensor<?x2880xbf16>
+      return %0 : tensor<?x2880xbf16>
+    }"""
+    (result,) = autotune(source, (8192, 2880))
+    assert [kernel.function for kernel in result.kernels] == ["doubled"]
+    assert result.rows == 8192
+
+
 def test_tunes_products(autotune):
     def project(x, w):
         return x @ w
