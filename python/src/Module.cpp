@@ -152,17 +152,6 @@ static void bindCompiler(py::module_ &module) {
 
 using ProgramPointer = std::shared_ptr<runtime::Program>;
 
-/// `message` for Python. It may have the name of a folder, which need not be
-/// UTF-8: bytes that are not are shown as such.
-static py::object toText(const std::string &message) {
-  PyObject *text = PyUnicode_DecodeUTF8(message.data(),
-                                        static_cast<Py_ssize_t>(message.size()),
-                                        "backslashreplace");
-  if (!text)
-    throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(text);
-}
-
 /// What receives warnings; never destroyed, as the interpreter may be gone.
 static py::object &warningHandler() {
   static auto &handler = *new py::object();
@@ -171,8 +160,10 @@ static py::object &warningHandler() {
 
 static void warn(const std::string &message) {
   py::gil_scoped_acquire lock;
+  // The name of a folder need not be UTF-8.
   if (warningHandler())
-    warningHandler()(toText(message));
+    warningHandler()(
+        py::bytes(message).attr("decode")("utf-8", "backslashreplace"));
   else
     runtime::CacheOptions::warnOnStderr(message);
 }
