@@ -27,7 +27,6 @@ from bastile._torch.operands import (
 )
 from bastile._torch.recorded import result_count
 from bastile._torch.run_operator import register_sharding
-from torch.fx.experimental.symbolic_shapes import guard_scalar
 
 
 def classify(kind):
@@ -157,6 +156,9 @@ def call_traced(operator, operands, attributes):
             f"{operator.name}: torch.jit.trace cannot record operands that may be None; "
             "use torch.export or torch.compile, or trace what is not patched"
         )
+    # This imports sympy, which takes half a second: plain calls do without.
+    from torch.fx.experimental.symbolic_shapes import guard_scalar
+
     # Numbers are a part of the code, also where a graph of any shapes has symbols for them.
     numbers = [guard_scalar(x) for x in attributes]
     results = torch.ops.bastile.traced.default(operator.key, numbers, list(operands))

@@ -6,12 +6,24 @@ A call gives its results the strides that the runtime chooses (`chooseStrides` i
 memory, must be told the same: code that it generates believes it.
 """
 
+import functools
+
 from bastile import _bastile
 
-try:
-    from torch.fx.experimental.symbolic_shapes import guard_or_false as _holds
-except ImportError:  # Before PyTorch 2.8.
-    _holds = bool
+
+@functools.cache
+def _find_guard():
+    """What decides about symbols. Its module imports sympy, which takes half a second
+    that processes without symbols need not spend."""
+    try:
+        from torch.fx.experimental.symbolic_shapes import guard_or_false
+    except ImportError:  # Before PyTorch 2.8.
+        return bool
+    return guard_or_false
+
+
+def _holds(condition):
+    return condition if isinstance(condition, bool) else _find_guard()(condition)
 
 
 def choose_strides(sizes, inputs):

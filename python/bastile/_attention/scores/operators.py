@@ -15,6 +15,7 @@ from bastile._compiler import capture, symbols, tensor_types, traced_graph
 from bastile._compiler.symbols import Symbol
 from bastile._compiler.traced_operators import TracedOperator
 from bastile._formulas.attention import attend, scores_of
+from bastile._torch.constants import constant_in_graphs
 from bastile.functions import where
 
 _OPERANDS = ("query", "key", "value")
@@ -229,7 +230,7 @@ class _Named(NamedTuple):
     key: str
 
 
-@torch._dynamo.assume_constant_result
+@constant_in_graphs
 def _find_constants(*arguments):
     """The key of the operator, what it reads and what it finds equal. torch.compile does
     not look into this: it follows from the functions' code, which does not change."""

@@ -11,6 +11,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from bastile._torch.constants import constant_in_graphs
 
 
 class Figure(NamedTuple):
@@ -106,7 +107,7 @@ def capability(device: torch.device) -> tuple[int, int] | None:
     return torch.cuda.get_device_capability(device)
 
 
-@torch._dynamo.assume_constant_result
+@constant_in_graphs
 def least_rows_on(device: torch.device, columns: int, depth: int) -> int | None:
     """`least_rows` on a device."""
     found = capability(device)
