@@ -116,9 +116,9 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     or is the size of one that has no name. There is one program for each
     combination of parts of the dimensions in `programs`, which gives the length
     of these parts. The rows of a tile are those of a part of dimension m, for
-    each place of a part of dimension b0 one after the other. A dimension that no
-    result has counts as one part where it is 0, since sums of nothing are
-    written, too. A program with `least` is for calls in which each of the
+    each place of a part of dimension b0 one after the other. A dimension that
+    some result does not have counts as one part where it is 0, since sums of
+    nothing are written, too. A program with `least` is for calls in which each of the
     dimensions listed has at least so many elements: others take the next
     program of the launch. With `persistent` in the schedule, that many blocks at
     most for each multiprocessor go through all parts. The schedule of a program

@@ -150,6 +150,21 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
   let dependentDialects = ["::bastile::tile::TileDialect"];
 }
 
+def SplitCrossed : Pass<"split-crossed", "::mlir::ModuleOp"> {
+  let summary = "let programs of two kernels that compute one factor add up sums";
+  let description = [{
+    Two kernels cross if both compute the same streamed factor, and one sums over
+    its rows, the other over its columns, as the kernels of attention's gradients
+    do. Where the target's warps have roles, the pass `tile` makes one program of
+    both, which computes the factor once: programs add up the sums over columns
+    in memory. Since none of them knows when a sum is complete, what follows
+    these sums becomes a kernel of its own here, where programs of both kernels
+    would fit the target.
+  }];
+  let options = [TargetOption];
+  let dependentDialects = ["::bastile::tile::TileDialect"];
+}
+
 def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
   let summary = "choose how each kernel is laid over the machine";
   let description = [{
@@ -220,6 +235,10 @@ def Tile : Pass<"tile", "::mlir::ModuleOp"> {
     `unaligned_schedule` if there is one. Where vectors do not divide the row,
     the first variant is for rows that all have the same misalignment
     (`tile.misalignment`), and reads row vectors element by element.
+
+    Two kernels that cross, one of which returns the sums of a product as they
+    are (`split-crossed`), become one program, which computes the factor of both
+    once. They share a launch.
   }];
   let options = [TargetOption];
   let dependentDialects = [

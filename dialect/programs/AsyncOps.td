@@ -421,9 +421,11 @@ def Tile_ReleaseCountOp : Tile_Op<"release_count"> {
     the threads of the role have stored before (`tile.store`,
     `tile.store_tile`), and what copies have written that the role began
     (`tile.store_box`): the op waits for these to end, where `tile.wait_stores`
-    only waits until they have read their buffers. What other roles have stored
-    counts if this role has met them since; what copies of other roles write
-    does not.
+    only waits until they have read their buffers. With `pending`, so many of the
+    groups that the role began last may be under way still, and what they write
+    is not seen: a count that one step of a program raises for the step before
+    lets copies of both be under way. What other roles have stored counts if this
+    role has met them since; what copies of other roles write does not.
 
     A counter is set by one program at a time, the one whose turn it is. The
     runtime sets all counters to 0 before the launch.
@@ -435,9 +437,12 @@ def Tile_ReleaseCountOp : Tile_Op<"release_count"> {
     ```
   }];
   let arguments = (ins MemRefRankOf<[I32], [1]>:$counters, Index:$index,
-                       Index:$count);
+                       Index:$count,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>,
+                                         "0">:$pending);
   let assemblyFormat = [{
-    $counters `[` $index `]` `to` $count attr-dict `:` type($counters)
+    $counters `[` $index `]` `to` $count (`pending` $pending^)? attr-dict `:`
+    type($counters)
   }];
   let hasVerifier = 1;
 }

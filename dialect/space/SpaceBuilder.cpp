@@ -101,11 +101,24 @@ static FailureOr<KnownDimensions> getKnownDimensions(tile::KernelOp kernel) {
   return known;
 }
 
-LogicalResult bastile::verifySpace(tile::KernelOp kernel) {
+/// The space of `kernel` with the names that its own has, if it has one.
+static FailureOr<tile::SpaceAttr> findKnownSpace(tile::KernelOp kernel) {
   FailureOr<KnownDimensions> known = getKnownDimensions(kernel);
   if (failed(known))
     return failure();
-  FailureOr<tile::SpaceAttr> found = findSpace(kernel, *known);
+  return findSpace(kernel, *known);
+}
+
+LogicalResult bastile::updateSpace(tile::KernelOp kernel) {
+  FailureOr<tile::SpaceAttr> found = findKnownSpace(kernel);
+  if (failed(found))
+    return failure();
+  kernel.setSpaceAttr(*found);
+  return success();
+}
+
+LogicalResult bastile::verifySpace(tile::KernelOp kernel) {
+  FailureOr<tile::SpaceAttr> found = findKnownSpace(kernel);
   if (failed(found))
     return failure();
   if (tile::SpaceAttr space = kernel.getSpaceAttr(); space && space != *found)

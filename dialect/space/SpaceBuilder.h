@@ -33,6 +33,10 @@ findSpace(tile::KernelOp kernel,
 /// their ops show.
 mlir::LogicalResult completeSpaces(mlir::ModuleOp module);
 
+/// Gives `kernel`, which has lost some of its ops, the space that the others
+/// show, given what its space says of its arguments and results.
+mlir::LogicalResult updateSpace(tile::KernelOp kernel);
+
 /// Checks that the space of `kernel`, if it has one, is what its ops show,
 /// given the names of dimensions of its arguments and results; and that its
 /// programs can compute it.

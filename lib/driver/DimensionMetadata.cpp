@@ -84,20 +84,25 @@ static void describeOperand(json::Array &arguments, int64_t operand,
 }
 
 /// One program for each combination of parts, or as many as run at once. Sums
-/// over a dimension that no result has are written even if it is empty.
+/// over a dimension that some result does not have are written even if it is
+/// empty.
 static json::Value describeGrid(tile::ProgramOp program, unsigned inputs) {
-  DenseSet<Attribute> kept;
-  for (unsigned position = program.getNumSizes() + inputs;
-       position < program.getNumArguments(); ++position)
-    if (ArrayAttr dimensions = program.getArgDimensions(position))
-      kept.insert(dimensions.begin(), dimensions.end());
+  auto isOfAllResults = [&](Attribute name) {
+    return llvm::all_of(
+        llvm::seq<unsigned>(program.getNumSizes() + inputs,
+                            program.getNumArguments()),
+        [&](unsigned position) {
+          ArrayAttr dimensions = program.getArgDimensions(position);
+          return !dimensions || llvm::is_contained(dimensions, name);
+        });
+  };
   json::Array factors;
   const DictionaryAttr parts = *program.getPrograms();
   for (NamedAttribute part : parts) {
     json::Value count =
         describeParts(json::Object{{"size", part.getName().getValue()}},
                       cast<IntegerAttr>(part.getValue()).getInt());
-    if (!kept.contains(part.getName()))
+    if (!isOfAllResults(part.getName()))
       count = json::Object{{"max", json::Array{std::move(count), 1}}};
     factors.push_back(std::move(count));
   }

@@ -43,6 +43,7 @@ static void addTensorPasses(OpPassManager &passes, Level level,
   if (level >= Level::Fused) {
     passes.addNestedPass<func::FuncOp>(createSplitRows());
     passes.addPass(createFuse({options.target->name}));
+    passes.addPass(createSplitCrossed({options.target->name}));
   }
   if (level >= Level::Scheduled)
     passes.addPass(createSchedule({options.target->name, options.schedule}));

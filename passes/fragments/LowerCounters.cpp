@@ -89,8 +89,9 @@ struct LowerReleaseCount : public CounterLowering<tile::ReleaseCountOp> {
     role.runOnFirst(rewriter, loc, [&] {
       // Without `read`, until what the copies write is there.
       if (copiesBoxes)
-        NVVM::CpAsyncBulkWaitGroupOp::create(rewriter, loc, /*group=*/0,
-                                             /*read=*/UnitAttr());
+        NVVM::CpAsyncBulkWaitGroupOp::create(
+            rewriter, loc, static_cast<uint32_t>(op.getPending()),
+            /*read=*/UnitAttr());
       createAccess<tile::PublishCountOp>(rewriter, loc, adaptor);
     });
     rewriter.eraseOp(op);

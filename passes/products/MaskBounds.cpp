@@ -171,6 +171,26 @@ static Value emitHidesRow(ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,
   return least ? places.isNegative(least) : Value();
 }
 
+/// Emits conditions in each of which all steps are made, whatever `visited`
+/// says of them.
+static SmallVector<Value> emitVisitsAll(ImplicitLocOpBuilder &builder,
+                                        SpaceEmitter &emitter,
+                                        const KernelSpace &space,
+                                        const Visited &visited) {
+  SmallVector<Value> conditions;
+  MaskConditions all = visited.conditions;
+  for (const MaskConditions &mask : visited.masks) {
+    llvm::append_range(all, mask);
+    if (Value hidesRow = emitHidesRow(builder, emitter, space, mask))
+      conditions.push_back(hidesRow);
+  }
+  if (Value areSmall = PlaceBuilder(builder, emitter).areSmall(all))
+    conditions.push_back(arith::XOrIOp::create(
+        builder, areSmall,
+        arith::ConstantOp::create(builder, builder.getBoolAttr(true))));
+  return conditions;
+}
+
 StepRange bastile::emitStepRange(ImplicitLocOpBuilder &builder,
                                  SpaceEmitter &emitter,
                                  const KernelSpace &space,
@@ -184,20 +204,10 @@ StepRange bastile::emitStepRange(ImplicitLocOpBuilder &builder,
             /*origin=*/Value()};
   places.narrow(first, end, visited.conditions, /*inAllRows=*/false);
   end = places.largest(end, zero);
-  auto visitAll = [&](Value condition) {
+  for (Value condition : emitVisitsAll(builder, emitter, space, visited)) {
     first = arith::SelectOp::create(builder, condition, zero, first);
     end = arith::SelectOp::create(builder, condition, size, end);
-  };
-  for (const MaskConditions &mask : visited.masks)
-    if (Value hidesRow = emitHidesRow(builder, emitter, space, mask))
-      visitAll(hidesRow);
-  MaskConditions all = visited.conditions;
-  for (const MaskConditions &mask : visited.masks)
-    llvm::append_range(all, mask);
-  if (Value areSmall = places.areSmall(all))
-    visitAll(arith::XOrIOp::create(
-        builder, areSmall,
-        arith::ConstantOp::create(builder, builder.getBoolAttr(true))));
+  }
   if (fromFirst) {
     Value length =
         arith::SubIOp::create(builder, places.largest(first, end), first);
@@ -205,6 +215,25 @@ StepRange bastile::emitStepRange(ImplicitLocOpBuilder &builder,
   }
   return {arith::DivUIOp::create(builder, first, step),
           arith::CeilDivUIOp::create(builder, end, step), /*origin=*/Value()};
+}
+
+Value bastile::emitLastVisitor(ImplicitLocOpBuilder &builder,
+                               SpaceEmitter &emitter, const KernelSpace &space,
+                               const Visited &visited) {
+  PlaceBuilder places(builder, emitter);
+  Value all = places.add(emitter.getSize("m"), -1), last = all;
+  Value end = places.add(emitter.stream, emitter.getExtents().streamed - 1);
+  for (const MaskCondition &condition : visited.conditions) {
+    assert(condition.row == -1 && condition.column == 1);
+    last = places.smallest(
+        last, places.add(end, places.getConstant(condition,
+                                                 /*isSmallest=*/false)));
+  }
+  if (visited.conditions.empty())
+    return last;
+  for (Value condition : emitVisitsAll(builder, emitter, space, visited))
+    last = arith::SelectOp::create(builder, condition, all, last);
+  return last;
 }
 
 Value bastile::emitIsShown(ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,

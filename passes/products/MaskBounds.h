@@ -29,6 +29,13 @@ StepRange emitStepRange(mlir::ImplicitLocOpBuilder &builder,
                         SpaceEmitter &emitter, const KernelSpace &space,
                         const Visited &visited, bool fromFirst = false);
 
+/// Emits, inside of the loop over k of a transposed factor, the last row of the
+/// kernel whose tile makes the step where the emitter is, if the steps of rows
+/// end nowhere ahead of others (emitStepRange): none does if that is negative.
+mlir::Value emitLastVisitor(mlir::ImplicitLocOpBuilder &builder,
+                            SpaceEmitter &emitter, const KernelSpace &space,
+                            const Visited &visited);
+
 /// Emits, inside of the loop, whether `conditions` hold for all elements of the
 /// tile: whether its step is between two that follow from them ahead of it.
 mlir::Value emitIsShown(mlir::ImplicitLocOpBuilder &builder,

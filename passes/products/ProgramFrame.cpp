@@ -299,9 +299,7 @@ void ProgramFrame::findPlaceOfPairs(Value number, bool lastFirst) {
       lastFirst
           ? arith::SelectOp::create(builder, isLonger, fromOtherEnd, fromEnd)
           : arith::SelectOp::create(builder, isLonger, fromEnd, fromOtherEnd);
-  emitter.row = multiply(rowTile, constant(extents.getMatrixRows()));
-  emitter.setColumns(constant(0), extents.columns);
-  findMatrix(add(firstMatrix, matrix));
+  setTile(rowTile, add(firstMatrix, matrix));
 }
 
 void ProgramFrame::findPlaceOfRows(Value number, bool lastFirst) {
@@ -311,10 +309,14 @@ void ProgramFrame::findPlaceOfRows(Value number, bool lastFirst) {
     rowTile = arith::SubIOp::create(
         builder, arith::SubIOp::create(builder, rowTiles, constant(1)),
         rowTile);
+  setTile(rowTile, arith::RemUIOp::create(builder, number, matrices));
+}
+
+void ProgramFrame::setTile(Value rowTile, Value matrix) {
   emitter.row = arith::MulIOp::create(builder, rowTile,
                                       constant(extents.getMatrixRows()));
   emitter.setColumns(constant(0), extents.columns);
-  findMatrix(arith::RemUIOp::create(builder, number, matrices));
+  findMatrix(matrix);
 }
 
 SmallVector<Value> ProgramFrame::getPlace() {
@@ -368,11 +370,22 @@ SmallVector<Value> ProgramFrame::buildOverBatch(ArrayRef<StringAttr> summed,
                          constant(1), initial);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
-  emitter.batch[summed.front()] = loop.getInductionVar();
+  emitter.batch[summed.front()] = mirror(loop.getInductionVar(), constant(0),
+                                         emitter.getSize(summed.front()));
   SmallVector<Value> after =
       buildOverBatch(summed.drop_front(), loop.getRegionIterArgs(), body);
   scf::YieldOp::create(builder, after);
   return SmallVector<Value>(loop.getResults());
+}
+
+/// What a loop from `first` to `end` comes to at `place`.
+Value ProgramFrame::mirror(Value place, Value first, Value end) {
+  if (!reversed)
+    return place;
+  Value last = arith::SubIOp::create(
+      builder, arith::AddIOp::create(builder, first, end), constant(1));
+  return arith::SelectOp::create(
+      builder, reversed, arith::SubIOp::create(builder, last, place), place);
 }
 
 /// The place along k where `step` begins.
@@ -391,7 +404,8 @@ SmallVector<Value> ProgramFrame::buildOverSteps(Value first, Value end,
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
-    emitter.stream = getStream(loop.getInductionVar(), origin);
+    emitter.stream =
+        getStream(mirror(loop.getInductionVar(), first, end), origin);
     scf::YieldOp::create(builder, body(loop.getRegionIterArgs()));
   }
   emitter.leaveLoop();

@@ -40,6 +40,14 @@ public:
   /// have the same rows come one after the other, the last rows first if
   /// `lastFirst`. Matrices beside each other in memory are read together.
   void findPlaceOfRows(mlir::Value number, bool lastFirst);
+  /// Lets the emitter compute tile `rowTile` of matrix `matrix`, all of its
+  /// columns.
+  void setTile(mlir::Value rowTile, mlir::Value matrix);
+  /// How many tiles of rows a matrix has.
+  mlir::Value getRowTiles() const { return rowTiles; }
+  /// The number of matrices of the batch, or of groups of as many matrices as a
+  /// tile has rows of.
+  mlir::Value countMatrices();
   /// The number of matrices of the batch in which some of `inputs` differ.
   mlir::Value countMatrices(llvm::ArrayRef<unsigned> inputs);
   /// The numbers that say which tile the emitter computes.
@@ -87,6 +95,9 @@ public:
   const ProgramOperands operands;
   tile::ProgramOp program;
   SpaceEmitter emitter;
+  /// Whether loops over the summed batch and over steps go from the last to the
+  /// first; null if none does.
+  mlir::Value reversed;
 
 private:
   int64_t getAlignment(const Operand &operand) const;
@@ -98,11 +109,9 @@ private:
   bool hasColumnTiles() const { return !space.hasComputedLeft(); }
   void findMatrix(mlir::Value number);
   mlir::Value getStream(mlir::Value step, mlir::Value origin);
+  mlir::Value mirror(mlir::Value place, mlir::Value first, mlir::Value end);
   int64_t getPlaces(mlir::StringAttr name);
   mlir::Value countParts(mlir::StringAttr name);
-  /// The number of matrices of the batch, or of groups of as many matrices as a
-  /// tile has rows of.
-  mlir::Value countMatrices();
 
   const llvm::SetVector<mlir::Attribute> names;
   llvm::SmallVector<mlir::Type> types;

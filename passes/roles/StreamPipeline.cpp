@@ -199,14 +199,24 @@ void StreamPipeline::findPlace(Value place, Value blockRow) {
 // The roles
 //===----------------------------------------------------------------------===//
 
-/// The steps of a tile that its mask leaves. The first one stands ahead of the
-/// loop, and is computed in any case.
+/// The steps of a tile that its mask leaves. The first one may stand ahead of
+/// the loop, and is computed in any case, unless its factor is added to sums of
+/// the streamed rows.
 StepRange StreamPipeline::emitRange() {
   StepRange range = emitStepRange(builder, frame.emitter, frame.space, visited,
                                   /*fromFirst=*/isBand);
-  range.end = arith::MaxUIOp::create(
-      builder, range.end,
-      arith::AddIOp::create(builder, range.first, frame.constant(1)));
+  if (!added) {
+    range.end = arith::MaxUIOp::create(
+        builder, range.end,
+        arith::AddIOp::create(builder, range.first, frame.constant(1)));
+    return range;
+  }
+  // Steps that no tile has are the first tile's: its part of a sum is the one
+  // that is stored.
+  Value zero = frame.constant(0);
+  Value isFirst = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                        frame.emitter.row, zero);
+  range.first = arith::SelectOp::create(builder, isFirst, zero, range.first);
   return range;
 }
 
@@ -231,13 +241,20 @@ Value StreamPipeline::copy(Value at, Value turn) {
     inner.copyNumbers(step);
     return {arith::AddIOp::create(builder, step, frame.constant(1))};
   };
-  return frame
-      .buildOverBatch(frame.getSummedBatch(), at,
-                      [&](ValueRange before) {
-                        const StepRange range = emitRange();
-                        return buildOverSteps(range, before, copyStep);
-                      })
-      .front();
+  return buildOverTile(at, copyStep).front();
+}
+
+SmallVector<Value> StreamPipeline::buildOverTile(ValueRange initial,
+                                                 ProgramFrame::Body body) {
+  return frame.buildOverBatch(frame.getSummedBatch(), initial,
+                              [&](ValueRange before) {
+                                const StepRange range = emitRange();
+                                return buildOverSteps(range, before, body);
+                              });
+}
+
+Value StreamPipeline::emitLastRow() {
+  return emitLastVisitor(builder, frame.emitter, frame.space, visited);
 }
 
 /// Loads what transposed factors have of narrow numbers of their rows ahead of
@@ -305,16 +322,28 @@ SmallVector<Value> StreamPipeline::computeStep(StreamSums &streamSums,
     outer->await(number);
   findRights();
   SmallVector<Value> products;
+  Value addedSum;
+  // How many products have begun ahead of it.
+  size_t ahead = 0;
   SmallVector<Value> after =
       streamSums.combine(before, [&](const StepProduct &product) {
-        Value left = frame.emitter.roundLeft(product.dot, product.left);
-        products.push_back(
-            beginProduct(product.dot, streamSums.mask(product, left),
-                         streamSums.rescale(product, product.before)));
+        Value left = streamSums.mask(
+            product, frame.emitter.roundLeft(product.dot, product.left));
+        if (added && added->takes(product.dot)) {
+          addedSum =
+              added->begin(left, whole.getTile(added->getWhole()), number);
+          ahead = products.size();
+        }
+        products.push_back(beginProduct(
+            product.dot, left, streamSums.rescale(product, product.before)));
         ++running;
         return product.before;
       });
   releaseNumbers();
+  if (addedSum)
+    added->leave(waitForSum(builder, addedSum,
+                            static_cast<int64_t>(products.size() - ahead)),
+                 number);
   waitForProducts(products, after);
   releaseProducts(number);
   return after;

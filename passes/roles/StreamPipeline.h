@@ -33,6 +33,7 @@
 
 #include "passes/products/MaskBounds.h"
 #include "passes/products/StreamSums.h"
+#include "passes/roles/AddedSums.h"
 #include "passes/roles/BoxStages.h"
 #include "passes/roles/NumberStages.h"
 #include "passes/roles/TilePipeline.h"
@@ -57,6 +58,16 @@ public:
     return numbersOfRows.getArrayRef();
   }
   int64_t getCopyThreads() const override;
+  /// Lets steps give what they compute of a factor to `sums`, too.
+  void setAddedSums(AddedSums &sums) { added = &sums; }
+  /// The steps of the tile.
+  StepRange emitRange();
+  /// Builds `body`, which carries values, for each step of the tile's matrices.
+  llvm::SmallVector<mlir::Value> buildOverTile(mlir::ValueRange initial,
+                                               ProgramFrame::Body body);
+  /// The last row of a tile that has an element of the step where the emitter
+  /// is.
+  mlir::Value emitLastRow();
 
 private:
   StreamPipeline(ProgramFrame &frame, const MatmulShape &shape);
@@ -69,7 +80,6 @@ private:
   void findNumbersOfRows();
   /// Whether products of both kinds read what is copied for inner ones.
   bool sharesInner() const { return !shared.empty(); }
-  StepRange emitRange();
   llvm::SmallVector<mlir::Value> buildOverSteps(const StepRange &range,
                                                 mlir::ValueRange initial,
                                                 ProgramFrame::Body body);
@@ -96,7 +106,10 @@ private:
                                                    mlir::ValueRange initial);
   llvm::SmallVector<mlir::Value> computeStep(StreamSums &streamSums,
                                              mlir::ValueRange before);
-  bool takesTurns() const { return frame.schedule.getDotWarps() > 4; }
+  /// Whether warpgroups begin their inner products one after the other. Where
+  /// each of them multiplies what all have computed, they wait for each other
+  /// anyway.
+  bool takesTurns() const { return frame.schedule.getDotWarps() > 4 && !added; }
   /// Whether the products of a step end before the next one begins.
   bool endsSteps() const { return frame.schedule.getSteps() == 1; }
 
@@ -127,6 +140,8 @@ private:
   /// what only the others do.
   BoxStages whole, inner;
   std::optional<BoxStages> outer;
+  /// What takes factors as well; null if nothing does.
+  AddedSums *added = nullptr;
   /// The number of a streamed row that is read first, if there is one. It is
   /// taken ahead of the products: while these run, they read shared memory as
   /// fast as it can be read, and threads wait long for what they take. Others

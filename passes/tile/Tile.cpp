@@ -9,10 +9,13 @@
 #include "dialect/KernelSpace.h"
 #include "dialect/space/SpaceBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/TargetLookup.h"
+#include "passes/crossed/CrossedProgram.h"
+#include "passes/crossed/JoinPrograms.h"
 #include "passes/products/ProductProgram.h"
 #include "passes/products/ProgramOperands.h"
 #include "passes/roles/SpecializedProgram.h"
@@ -44,19 +47,48 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     // Kernels are erased, which a walk over them would not survive.
     llvm::MapVector<tile::KernelOp, SmallVector<tile::LaunchOp, 1>> launches;
     getOperation().walk([&](tile::LaunchOp launch) {
-      auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[0]);
-      if (auto kernel = symbols.lookup<tile::KernelOp>(name.getValue()))
+      if (tile::KernelOp kernel = getKernel(launch, symbols))
         launches[kernel].push_back(launch);
     });
+    for (auto &[kernel, own] : launches)
+      if (failed(verifyKernel(kernel, *target)))
+        return signalPassFailure();
+    if (!target->isHost())
+      for (auto func : getOperation().getOps<func::FuncOp>())
+        for (const CrossedKernels &crossed : findCrossedKernels(func, symbols))
+          if (isJoined(crossed, *target)) {
+            launches.erase(crossed.overRows);
+            launches.erase(crossed.overColumns);
+            repeatInputs(crossed.overRowsLaunch, crossed.overRows);
+            repeatInputs(crossed.overColumnsLaunch, crossed.overColumns);
+            if (failed(
+                    verifyFits(joinCrossedKernels(crossed, symbols), *target)))
+              return signalPassFailure();
+          }
     for (auto &[kernel, own] : launches)
       if (failed(tileKernel(kernel, own, symbols, *target)))
         return signalPassFailure();
   }
 
-  /// Replaces `kernel`, which `launches` run, by its programs.
-  LogicalResult tileKernel(tile::KernelOp kernel,
-                           ArrayRef<tile::LaunchOp> launches,
-                           SymbolTable &symbols, const Target &target) {
+  /// The kernel that `launch` runs, unless it runs programs.
+  static tile::KernelOp getKernel(tile::LaunchOp launch,
+                                  const SymbolTable &symbols) {
+    auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[0]);
+    return symbols.lookup<tile::KernelOp>(name.getValue());
+  }
+
+  /// Whether one program has what `crossed` compute.
+  static bool isJoined(const CrossedKernels &crossed, const Target &target) {
+    auto getSchedule = [](tile::KernelOp kernel) {
+      return dyn_cast<tile::MatmulAttr>(*kernel.getSchedule());
+    };
+    return returnsSums(crossed) &&
+           fitsCrossedProgram(crossed, getSchedule(crossed.overRows),
+                              getSchedule(crossed.overColumns), target);
+  }
+
+  /// Checks the schedules of `kernel`.
+  LogicalResult verifyKernel(tile::KernelOp kernel, const Target &target) {
     if (failed(verifyIsScheduled(kernel)))
       return failure();
     AnalysisManager analyses = getAnalysisManager().nest(kernel);
@@ -64,8 +96,16 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       if (failed(cast<KernelScheduleInterface>(schedule).verifyFor(
               kernel, target, analyses)))
         return failure();
+    return isOverDimensions(kernel) ? verifyVariants(kernel) : success();
+  }
+
+  /// Replaces `kernel`, which `launches` run, by its programs.
+  LogicalResult tileKernel(tile::KernelOp kernel,
+                           ArrayRef<tile::LaunchOp> launches,
+                           SymbolTable &symbols, const Target &target) {
     if (isOverDimensions(kernel))
       return tileProduct(kernel, launches, symbols, target);
+    AnalysisManager analyses = getAnalysisManager().nest(kernel);
     const auto &space = analyses.getAnalysis<KernelSpace, tile::KernelOp>();
     const auto &shape = analyses.getAnalysis<KernelShape, tile::KernelOp>();
     SmallVector<tile::ProgramOp> programs;
@@ -113,22 +153,28 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
   static LogicalResult tileProduct(tile::KernelOp kernel,
                                    ArrayRef<tile::LaunchOp> launches,
                                    SymbolTable &symbols, const Target &target) {
-    if (failed(verifyVariants(kernel)))
-      return failure();
     for (tile::LaunchOp launch : launches)
       repeatInputs(launch, kernel);
     SmallVector<tile::ProgramOp> programs = buildVariants(kernel, target);
-    // What follows the product decides how much memory the program takes.
+    if (failed(verifyFits(programs, target)))
+      return failure();
+    replaceKernel(kernel, launches, programs, symbols);
+    return success();
+  }
+
+  /// Checks that blocks have the memory that `programs` of products take: what
+  /// follows a product decides how much that is.
+  static LogicalResult verifyFits(ArrayRef<tile::ProgramOp> programs,
+                                  const Target &target) {
     for (tile::ProgramOp program : programs)
       if (const int64_t bytes = program.getAllSharedBytes(),
           most = target.maxSharedBytesPerBlock;
           bytes > most)
-        return kernel.emitError("schedule ")
+        return program.emitError("schedule ")
                << program.getSchedule() << " does not fit " << target.name
                << ": " << bytes << " bytes of the tile are more than the "
                << most
                << " of a block's shared memory; use fewer 'rows' or 'columns'";
-    replaceKernel(kernel, launches, programs, symbols);
     return success();
   }
 

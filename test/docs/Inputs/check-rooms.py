@@ -27,6 +27,7 @@ ROOMS = (
     "passes/building",
     "passes/products",
     "passes/roles",
+    "passes/crossed",
     "passes/tile",
     "passes/pieces",
     "passes/fragments",

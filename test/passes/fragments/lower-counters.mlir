@@ -41,3 +41,16 @@ tile.program @turns(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]},
   tile.release_count %turns[%n] to %c2 : memref<?xi32>
   tile.return
 }
+
+// The copies that began last may go on.
+// CHECK-LABEL: tile.program @pending(
+// BOXES:         nvvm.cp.async.bulk.wait_group 1
+// BOXES-NOT:     read
+// CHECK:         tile.publish_count
+tile.program @pending(%n: index, %turns: memref<?xi32> {tile.counters = {n = 64 : i64}})
+    attributes {dimensions = ["n"], programs = {n = 64 : i64},
+                schedule = #tile.launch<threads = 64>} {
+  %c2 = arith.constant 2 : index
+  tile.release_count %turns[%n] to %c2 pending 1 : memref<?xi32>
+  tile.return
+}

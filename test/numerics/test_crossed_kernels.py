@@ -1,0 +1,154 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+# RUN: %pytest %s
+"""Gradients that one program computes for two kernels of one factor, against what they
+mean in float64 (tile-run --check): on the emulator, which finds races, waits that are
+missing and programs that wait for each other, or on a GPU."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from runner import HOPPER, find_tool
+from test_dots import check
+from test_transposed_roles import attention, shapes
+
+
+def emit(source, level):
+    tilec = os.path.join(os.path.dirname(find_tool()), "tilec")
+    done = subprocess.run(
+        [tilec, "-", "--grad", f"--emit={level}", "--target=sm_90a"],
+        input=source,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def crosses(source):
+    """Whether two kernels of the gradients of `source` have one program."""
+    return bool(re.search(r'merged = \["f_backward_kernel\d"\]', emit(source, "tiled")))
+
+
+def check_crossed(source, *arguments):
+    assert crosses(source)
+    check(source, "--grad", *arguments, *HOPPER)
+
+
+@pytest.mark.long(every=4)
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(
+    "lengths",
+    [(139, 133), (1, 1), (128, 128), (129, 64), (63, 257), (300, 9), (9, 300)],
+)
+def test_lengths(lengths, masked):
+    """Tiles and steps that are full and that are not; under the mask, steps that no tile
+    has, whose sums are 0, and tiles without a step."""
+    queries, keys = lengths
+    check_crossed(attention(128, masked=masked), *shapes((queries, 128), (keys, 128)))
+
+
+@pytest.mark.long(every=3)
+@pytest.mark.parametrize(
+    "batch", [(1, 1, 1), (1, 2, 3), (3, 1, 2), (5, 1, 1), (2, 3, 1)]
+)
+@pytest.mark.parametrize("masked", [False, True])
+def test_heads_that_share_keys(batch, masked):
+    """A wave with as many matrices in both halves, and with one more in the second."""
+    source = attention(128, (None, None, None), (None, None, 1), masked=masked)
+    heads = *batch[:2], 1
+    check_crossed(source, *shapes((*batch, 140, 128), (*heads, 260, 128)))
+
+
+@pytest.mark.long(every=2)
+@pytest.mark.parametrize("lengths", [(130, 0), (0, 130), (0, 0)])
+def test_no_rows(lengths):
+    """Sums of nothing are 0, those over queries and those over keys."""
+    queries, keys = lengths
+    source = attention(128, (None, None), (None, 1), between="activation")
+    check_crossed(source, *shapes((2, 3, queries, 128), (2, 1, keys, 128)))
+
+
+def test_heads_that_share_queries():
+    """Both kernels would add up matrices."""
+    source = attention(128, (None, None), (None, None)).replace(
+        "%q: tensor<?x?x?x128xbf16>", "%q: tensor<?x1x?x128xbf16>"
+    )
+    source = source.replace(
+        "%q, %k contract [1, 1] : tensor<?x?x?x128xbf16>",
+        "%q, %k contract [1, 1] : tensor<?x1x?x128xbf16>",
+    )
+    assert not crosses(source)
+    check(source, "--grad", *shapes((2, 1, 70, 128), (2, 3, 133, 128)), *HOPPER)
+
+
+@pytest.mark.long
+def test_many_waves():
+    """More programs than one wave has."""
+    source = attention(128, (None,), (None,), masked=True)
+    check_crossed(source, *shapes((261, 66, 128), (261, 130, 128)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("matrices", [1, 2, 3])
+@pytest.mark.parametrize("keys", [130 * 128, 257 * 128 - 5])
+def test_sections(keys, matrices):
+    """More tiles of a matrix than programs run at the same time."""
+    source = attention(128, (None,), (None,), between="activation")
+    check_crossed(source, *shapes((matrices, 1, 128), (matrices, keys, 128)))
+
+
+@pytest.mark.long(every=3)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"capped": True},
+        {"between": "sink"},
+        {"capped": True, "masked": True},
+        {"between": "sink", "masked": True},
+    ],
+)
+def test_formulas(options):
+    source = attention(128, (None,), (None,), **options)
+    check_crossed(source, *shapes((2, 71, 128), (2, 139, 128)))
+
+
+@pytest.mark.long(every=2)
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("place", ["--gap=3", "--offset=1"])
+def test_operands_that_boxes_do_not_take(place, masked):
+    """Programs of both kernels run one after the other."""
+    source = attention(128, (None, None), (None, 1), masked=masked)
+    check_crossed(source, *shapes((2, 3, 71, 128), (2, 1, 139, 128)), place)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [64, 96, 256])
+def test_other_heads(size):
+    """They have a program for each kernel, and round in it."""
+    source = attention(size, masked=True)
+    assert not crosses(source)
+    assert "_end" not in emit(source, "fused")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "pinned",
+    [
+        "f_backward_kernel1: rows = 64",
+        "f_backward_kernel2: rows = 64",
+        "f_backward_kernel2: depth = 32",
+    ],
+)
+def test_schedules_that_do_not_fit(pinned):
+    """What follows the sums is a kernel of its own all the same."""
+    source = attention(128, masked=True)
+    check(
+        source,
+        "--grad",
+        *shapes((171, 128), (133, 128)),
+        f"--schedule={pinned}",
+        *HOPPER,
+    )
