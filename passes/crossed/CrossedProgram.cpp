@@ -142,7 +142,8 @@ tile::ProgramOp CrossedBuilder::build(BlockArgument sums, DictionaryAttr marks,
   const int64_t warps = kWarps[0] + kWarps[1] + kWarps[2];
   program.setScheduleAttr(tile::LaunchAttr::get(
       builder.getContext(), warps * kWarp, /*cluster=*/0, /*persistent=*/0));
-  // Without rows, there would be no program to store sums of nothing.
+  // There are no boxes of tensors without rows: the programs of each kernel
+  // store sums of nothing.
   program.setLeastAttr(builder.getDictionaryAttr(
       builder.getNamedAttr("m", builder.getI64IntegerAttr(1))));
   SharedSums shared(frame, sums, marks);

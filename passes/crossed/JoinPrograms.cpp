@@ -149,8 +149,8 @@ scf::ForOp ProgramJoiner::buildLoop(DictionaryAttr parts) {
   return loop;
 }
 
-/// Programs go through the tiles of both, as there are more of one than of the
-/// other.
+/// Each program goes through tiles of both kernels, in steps of as many as
+/// there are programs: a grid has as many as one of the kernels has tiles.
 void ProgramJoiner::joinLoops() {
   Block &body = program.getBody().front();
   Operation *end = body.getTerminator();
@@ -183,8 +183,7 @@ void ProgramJoiner::join(tile::ProgramOp crossed) {
   addResults(crossed);
   mapSizes();
   joinLoops();
-  // There are at least as many tiles over columns, as matrices over rows may be
-  // sums of several.
+  // Matrices over rows may be sums of several, those over columns are not.
   program.setProgramsAttr(getOtherParts());
   other.erase();
 }

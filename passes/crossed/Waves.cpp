@@ -35,8 +35,7 @@ Value bastile::findPlaceInWaves(ProgramFrame &frame, Value number) {
     return arith::RemUIOp::create(builder, lhs, rhs);
   };
   Value one = frame.constant(1);
-  // Without rows, one program stores sums of nothing.
-  Value tiles = arith::MaxUIOp::create(builder, frame.getRowTiles(), one);
+  Value tiles = frame.getRowTiles();
   // Sections have the same number of tiles, but for the last one; waves have
   // the same number of matrices.
   Value length = divideUp(tiles, divideUp(tiles, frame.constant(runPrograms)));

@@ -77,14 +77,21 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     return symbols.lookup<tile::KernelOp>(name.getValue());
   }
 
-  /// Whether one program has what `crossed` compute.
+  /// Whether one program has what `crossed` compute, and another one that of
+  /// operands which boxes do not take.
   static bool isJoined(const CrossedKernels &crossed, const Target &target) {
     auto getSchedule = [](tile::KernelOp kernel) {
       return dyn_cast<tile::MatmulAttr>(*kernel.getSchedule());
     };
+    auto countUnalignedThreads = [](tile::KernelOp kernel) {
+      return cast<tile::MatmulAttr>(*kernel.getUnalignedSchedule())
+          .getThreads();
+    };
     return returnsSums(crossed) &&
            fitsCrossedProgram(crossed, getSchedule(crossed.overRows),
-                              getSchedule(crossed.overColumns), target);
+                              getSchedule(crossed.overColumns), target) &&
+           countUnalignedThreads(crossed.overRows) ==
+               countUnalignedThreads(crossed.overColumns);
   }
 
   /// Checks the schedules of `kernel`.
