@@ -473,3 +473,11 @@ Visited bastile::findVisited(ArrayRef<Operation *> sums,
   placeConditions(common, space);
   return visited;
 }
+
+Visited bastile::findVisited(Block &body, const KernelSpace &space) {
+  SmallVector<Operation *> sums;
+  for (Operation &op : body.without_terminator())
+    if (space.reducesStream(&op))
+      sums.push_back(&op);
+  return findVisited(sums, FollowingSums(body), space);
+}

@@ -79,6 +79,9 @@ struct Visited {
 Visited findVisited(llvm::ArrayRef<mlir::Operation *> sums,
                     const FollowingSums &following, const KernelSpace &space);
 
+/// What holds in the only loop over k of a kernel whose body is `body`.
+Visited findVisited(mlir::Block &body, const KernelSpace &space);
+
 } // namespace bastile
 
 #endif // BASTILE_PASSES_ANALYSIS_MASKCONDITIONS_H

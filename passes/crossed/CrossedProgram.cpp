@@ -55,11 +55,7 @@ static tile::MatmulAttr getSchedule(tile::MatmulAttr overRows) {
 static bool endsWithAll(const CrossedKernels &crossed,
                         const KernelSpace &space) {
   Block &body = tile::KernelOp(crossed.overRows).getBody().front();
-  SmallVector<Operation *> sums;
-  for (Operation &op : body.without_terminator())
-    if (space.reducesStream(&op))
-      sums.push_back(&op);
-  return llvm::all_of(findVisited(sums, FollowingSums(body), space).conditions,
+  return llvm::all_of(findVisited(body, space).conditions,
                       [](const MaskCondition &condition) {
                         return condition.row == -1 && condition.column == 1 &&
                                !hasNumbersOfRows(condition);
@@ -91,13 +87,8 @@ bool bastile::fitsCrossedProgram(const CrossedKernels &crossed,
   const Extents extents{schedule.getRows(), schedule.getColumns(),
                         schedule.getDepth(), schedule.getRows()};
   MatmulFields fields(getSchedule(schedule));
-  constexpr int64_t numberBytes = 4, barrierBytes = 512;
-  const int64_t numbers =
-      fields.depth * fields.stages * shape.numNumbers * numberBytes;
   return getStagedBytes(fields, shape) + AddedSums::getBytes(extents, 2) +
-                 static_cast<int64_t>(
-                     llvm::alignTo(numbers + barrierBytes,
-                                   tile::ProgramOp::kSwizzleAlignment)) <=
+                 getFirstStagedByte(fields, shape) <=
              target.maxSharedBytesPerBlock &&
          endsWithAll(crossed, space);
 }
@@ -225,7 +216,7 @@ Value CrossedBuilder::emitTurn(StreamPipeline &pipeline, SharedSums &shared) {
 void CrossedBuilder::addStep(SharedSums &shared, Value number, Value counter,
                              Value turn) {
   Value slot = added->getSlot(number);
-  const SmallVector<Value> indices = shared.getIndices(frame.constant(0));
+  const SmallVector<Value> indices = shared.getIndices();
   Value isFirst = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, turn,
                                         frame.constant(0));
   auto branch = scf::IfOp::create(builder, isFirst, /*withElseRegion=*/true);

@@ -53,9 +53,9 @@ Value SharedSums::append(Type type, const NamedAttrList &marks) {
   return program.getArgument(index);
 }
 
-SmallVector<Value> SharedSums::getIndices(Value column) {
+SmallVector<Value> SharedSums::getIndices() {
   SmallVector<Value> indices;
-  for (Attribute dimension : dimensions.getValue().drop_back()) {
+  for (Attribute dimension : dimensions) {
     if (!isCounted(dimension))
       indices.push_back(frame.constant(0));
     else if (isStreamed(dimension))
@@ -63,7 +63,6 @@ SmallVector<Value> SharedSums::getIndices(Value column) {
     else
       indices.push_back(frame.emitter.batch.lookup(dimension));
   }
-  indices.push_back(column);
   return indices;
 }
 

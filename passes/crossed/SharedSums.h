@@ -25,8 +25,8 @@ public:
 
   mlir::Value getSums() const { return sums; }
   mlir::Value getCounters() const { return counters; }
-  /// Where the step is in the sums, from `column` on.
-  llvm::SmallVector<mlir::Value> getIndices(mlir::Value column);
+  /// Where the step begins in the sums.
+  llvm::SmallVector<mlir::Value> getIndices();
   /// The number of the counter of the step.
   mlir::Value getCounter();
   /// The last tile that has a part of the step. Steps that no tile has are the

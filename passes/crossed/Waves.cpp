@@ -6,7 +6,7 @@
 
 #include "passes/crossed/Waves.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/products/IndexArithmetic.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -16,57 +16,43 @@ Value bastile::findPlaceInWaves(ProgramFrame &frame, Value number) {
   // A wave is two programs for each that runs at the same time, and a few more
   // where that makes fewer waves: the cache holds what these stream and add to.
   constexpr int64_t runPrograms = 128, wavePrograms = 300;
-  auto add = [&](Value lhs, Value rhs) -> Value {
-    return arith::AddIOp::create(builder, lhs, rhs);
-  };
-  auto subtract = [&](Value lhs, Value rhs) -> Value {
-    return arith::SubIOp::create(builder, lhs, rhs);
-  };
-  auto multiply = [&](Value lhs, Value rhs) -> Value {
-    return arith::MulIOp::create(builder, lhs, rhs);
-  };
-  auto divide = [&](Value lhs, Value rhs) -> Value {
-    return arith::DivUIOp::create(builder, lhs, rhs);
-  };
-  auto divideUp = [&](Value lhs, Value rhs) -> Value {
-    return arith::CeilDivUIOp::create(builder, lhs, rhs);
-  };
-  auto getRest = [&](Value lhs, Value rhs) -> Value {
-    return arith::RemUIOp::create(builder, lhs, rhs);
-  };
+  IndexArithmetic index(builder);
   Value one = frame.constant(1);
   Value tiles = frame.getRowTiles();
   // Sections have the same number of tiles, but for the last one; waves have
   // the same number of matrices.
-  Value length = divideUp(tiles, divideUp(tiles, frame.constant(runPrograms)));
+  Value length =
+      index.divideUp(tiles, index.divideUp(tiles, frame.constant(runPrograms)));
   Value all = frame.countMatrices();
-  Value waves = divideUp(all, divide(frame.constant(wavePrograms), length));
-  Value ofWave = divideUp(all, waves);
-  Value ofWavePrograms = multiply(ofWave, tiles);
-  Value firstMatrix = multiply(divide(number, ofWavePrograms), ofWave);
-  Value inWave = getRest(number, ofWavePrograms);
-  Value matrices =
-      arith::MinUIOp::create(builder, subtract(all, firstMatrix), ofWave);
-  Value ofFirst = divide(matrices, frame.constant(2));
-  Value ofSecond = subtract(matrices, ofFirst);
+  Value waves =
+      index.divideUp(all, index.divide(frame.constant(wavePrograms), length));
+  Value ofWave = index.divideUp(all, waves);
+  Value ofWavePrograms = index.multiply(ofWave, tiles);
+  Value firstMatrix =
+      index.multiply(index.divide(number, ofWavePrograms), ofWave);
+  Value inWave = index.getRest(number, ofWavePrograms);
+  Value matrices = index.getSmaller(index.subtract(all, firstMatrix), ofWave);
+  Value ofFirst = index.divide(matrices, frame.constant(2));
+  Value ofSecond = index.subtract(matrices, ofFirst);
 
-  Value sectionPrograms = multiply(matrices, length);
-  Value ahead = multiply(divide(inWave, sectionPrograms), length);
-  Value inSection = getRest(inWave, sectionPrograms);
-  Value firstPrograms = multiply(
-      ofFirst, arith::MinUIOp::create(builder, subtract(tiles, ahead), length));
+  Value sectionPrograms = index.multiply(matrices, length);
+  Value ahead = index.multiply(index.divide(inWave, sectionPrograms), length);
+  Value inSection = index.getRest(inWave, sectionPrograms);
+  Value firstPrograms = index.multiply(
+      ofFirst, index.getSmaller(index.subtract(tiles, ahead), length));
   Value isSecond = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
                                          inSection, firstPrograms);
-  Value inSecond = subtract(inSection, firstPrograms);
+  Value inSecond = index.subtract(inSection, firstPrograms);
   auto select = [&](Value ofFirstHalf, Value ofSecondHalf) -> Value {
     return arith::SelectOp::create(builder, isSecond, ofSecondHalf,
                                    ofFirstHalf);
   };
   Value inHalf = select(inSection, inSecond);
   Value ofOwnHalf = select(ofFirst, ofSecond);
-  Value behind = add(ahead, divide(inHalf, ofOwnHalf));
-  Value rowTile = select(subtract(subtract(tiles, one), behind), behind);
-  Value matrix = add(firstMatrix, getRest(inHalf, ofOwnHalf));
-  frame.setTile(rowTile, select(matrix, add(matrix, ofFirst)));
+  Value behind = index.add(ahead, index.divide(inHalf, ofOwnHalf));
+  Value rowTile =
+      select(index.subtract(index.subtract(tiles, one), behind), behind);
+  Value matrix = index.add(firstMatrix, index.getRest(inHalf, ofOwnHalf));
+  frame.setTile(rowTile, select(matrix, index.add(matrix, ofFirst)));
   return isSecond;
 }

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/products/Boxes.h"
+#include "passes/products/IndexArithmetic.h"
 #include "passes/products/StagedTiles.h"
 #include "passes/schedule/MatmulRules.h"
 
@@ -260,46 +261,34 @@ void ProgramFrame::findMatrix(Value number) {
 
 void ProgramFrame::findPlaceOfPairs(Value number, bool lastFirst) {
   Value one = constant(1), two = constant(2);
-  auto add = [&](Value lhs, Value rhs) -> Value {
-    return arith::AddIOp::create(builder, lhs, rhs);
-  };
-  auto subtract = [&](Value lhs, Value rhs) -> Value {
-    return arith::SubIOp::create(builder, lhs, rhs);
-  };
-  auto multiply = [&](Value lhs, Value rhs) -> Value {
-    return arith::MulIOp::create(builder, lhs, rhs);
-  };
-  auto divide = [&](Value lhs, Value rhs) -> Value {
-    return arith::DivUIOp::create(builder, lhs, rhs);
-  };
+  IndexArithmetic index(builder);
   // Two matrices have their pairs one after the other, and then their tiles in
   // the middle, if these have no pair.
-  Value pairedTiles = multiply(divide(rowTiles, two), two);
-  Value ofTwo = multiply(rowTiles, two);
-  Value firstMatrix = multiply(divide(number, ofTwo), two);
-  Value inTwo = arith::RemUIOp::create(builder, number, ofTwo);
-  Value paired =
-      multiply(arith::MinUIOp::create(builder, two,
-                                      subtract(countMatrices(), firstMatrix)),
-               pairedTiles);
+  Value pairedTiles = index.multiply(index.divide(rowTiles, two), two);
+  Value ofTwo = index.multiply(rowTiles, two);
+  Value firstMatrix = index.multiply(index.divide(number, ofTwo), two);
+  Value inTwo = index.getRest(number, ofTwo);
+  Value paired = index.multiply(
+      index.getSmaller(two, index.subtract(countMatrices(), firstMatrix)),
+      pairedTiles);
   Value isPaired =
       arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, inTwo, paired);
   Value divisor = arith::MaxUIOp::create(builder, pairedTiles, one);
-  Value matrix = arith::SelectOp::create(
-      builder, isPaired, divide(inTwo, divisor), subtract(inTwo, paired));
+  Value matrix =
+      arith::SelectOp::create(builder, isPaired, index.divide(inTwo, divisor),
+                              index.subtract(inTwo, paired));
   Value place = arith::SelectOp::create(
-      builder, isPaired, arith::RemUIOp::create(builder, inTwo, divisor),
-      pairedTiles);
-  Value fromEnd = divide(place, two);
-  Value fromOtherEnd = subtract(subtract(rowTiles, one), fromEnd);
-  Value isLonger = arith::CmpIOp::create(
-      builder, arith::CmpIPredicate::eq,
-      arith::RemUIOp::create(builder, place, two), constant(0));
+      builder, isPaired, index.getRest(inTwo, divisor), pairedTiles);
+  Value fromEnd = index.divide(place, two);
+  Value fromOtherEnd = index.subtract(index.subtract(rowTiles, one), fromEnd);
+  Value isLonger =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                            index.getRest(place, two), constant(0));
   Value rowTile =
       lastFirst
           ? arith::SelectOp::create(builder, isLonger, fromOtherEnd, fromEnd)
           : arith::SelectOp::create(builder, isLonger, fromEnd, fromOtherEnd);
-  setTile(rowTile, add(firstMatrix, matrix));
+  setTile(rowTile, index.add(firstMatrix, matrix));
 }
 
 void ProgramFrame::findPlaceOfRows(Value number, bool lastFirst) {

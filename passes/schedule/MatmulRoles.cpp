@@ -162,20 +162,23 @@ static int64_t getSentBytes(const MatmulFields &fields,
   return fields.rows * columns * sumBytes;
 }
 
-/// Bytes of shared memory: the stages of the factors and of numbers, sums of
-/// other blocks, two slots for results, whose rows have at most as many bytes,
-/// and barriers, at least as many bytes for all. The factors begin behind the
-/// numbers and the barriers.
-static int64_t getSharedBytes(const MatmulFields &fields,
-                              const MatmulShape &shape) {
-  constexpr int64_t slots = 2, rowBytes = 128, numberBytes = 4;
-  constexpr int64_t barrierBytes = 512;
+int64_t bastile::getFirstStagedByte(const MatmulFields &fields,
+                                    const MatmulShape &shape) {
+  constexpr int64_t numberBytes = 4, barrierBytes = 512;
   const int64_t numbers =
       fields.depth * fields.stages * shape.numNumbers * numberBytes;
+  return static_cast<int64_t>(llvm::alignTo(
+      numbers + barrierBytes, tile::ProgramOp::kSwizzleAlignment));
+}
+
+/// Bytes of shared memory: the stages of the factors and of numbers, sums of
+/// other blocks, two slots for results, whose rows have at most as many bytes,
+/// and barriers, at least as many bytes for all.
+static int64_t getSharedBytes(const MatmulFields &fields,
+                              const MatmulShape &shape) {
+  constexpr int64_t slots = 2, rowBytes = 128;
   return getStagedBytes(fields, shape) + getSentBytes(fields, shape) +
-         slots * fields.rows * rowBytes +
-         static_cast<int64_t>(llvm::alignTo(
-             numbers + barrierBytes, tile::ProgramOp::kSwizzleAlignment));
+         slots * fields.rows * rowBytes + getFirstStagedByte(fields, shape);
 }
 
 /// The numbers of 32 bits that a thread holds: sums, what is streamed, and the

@@ -218,6 +218,11 @@ int64_t getWholeStages(const MatmulShape &shape);
 /// Bytes of the parts of factors that a block has in shared memory.
 int64_t getStagedBytes(const MatmulFields &fields, const MatmulShape &shape);
 
+/// The byte where these parts begin where warps have roles: behind the numbers
+/// of streamed rows and the barriers, at least as many bytes for all.
+int64_t getFirstStagedByte(const MatmulFields &fields,
+                           const MatmulShape &shape);
+
 /// Complete schedules of `kernel` worth timing: the heuristic's choice, then
 /// its neighbours, which differ in one field, and theirs.
 ScheduleCandidates getMatmulCandidates(tile::KernelOp kernel,

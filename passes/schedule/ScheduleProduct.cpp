@@ -24,16 +24,11 @@ static constexpr int64_t kThreadRows = 16;
 /// between two bounds that go along with the number of the row.
 static std::optional<int64_t> findMostShown(Block &body,
                                             const KernelSpace &space) {
-  SmallVector<Operation *> sums;
-  for (Operation &op : body.without_terminator())
-    if (space.reducesStream(&op))
-      sums.push_back(&op);
   std::optional<int64_t> behind, ahead;
   auto narrow = [](std::optional<int64_t> &bound, int64_t constant) {
     bound = std::min(bound.value_or(constant), constant);
   };
-  for (const MaskCondition &condition :
-       findVisited(sums, FollowingSums(body), space).conditions)
+  for (const MaskCondition &condition : findVisited(body, space).conditions)
     if (condition.numbers.empty() && condition.row == -condition.column &&
         std::abs(condition.row) == 1)
       narrow(condition.column < 0 ? ahead : behind, condition.constant);

@@ -4,32 +4,23 @@
 mean in float64 (tile-run --check): on the emulator, which finds races, waits that are
 missing and programs that wait for each other, or on a GPU."""
 
-import os
 import re
-import subprocess
 
 import pytest
 
-from runner import HOPPER, find_tool
+from runner import HOPPER, emit
 from test_dots import check
 from test_transposed_roles import attention, shapes
 
 
-def emit(source, level):
-    tilec = os.path.join(os.path.dirname(find_tool()), "tilec")
-    done = subprocess.run(
-        [tilec, "-", "--grad", f"--emit={level}", "--target=sm_90a"],
-        input=source,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
+def emit_gradients(source, level):
+    return emit(source, level, "--grad", "--target=sm_90a")
 
 
 def crosses(source):
     """Whether two kernels of the gradients of `source` have one program."""
-    return bool(re.search(r'merged = \["f_backward_kernel\d"\]', emit(source, "tiled")))
+    text = emit_gradients(source, "tiled")
+    return bool(re.search(r'merged = \["f_backward_kernel\d"\]', text))
 
 
 def check_crossed(source, *arguments):
@@ -130,7 +121,7 @@ def test_other_heads(size):
     """They have a program for each kernel, and round in it."""
     source = attention(size, masked=True)
     assert not crosses(source)
-    assert "_end" not in emit(source, "fused")
+    assert "_end" not in emit_gradients(source, "fused")
 
 
 @pytest.mark.long

@@ -3,12 +3,10 @@
 """Sums that follow a maximum: a loop along a long row scales them as it finds larger
 numbers. They are those of the formula, also in rows whose maximum is no number."""
 
-import subprocess
-
 import numpy as np
 import pytest
 
-from runner import Files, execute, find_tool, target
+from runner import Files, emit, execute, target
 
 LENGTH = 1336
 ROW = f"tensor<?x{LENGTH}xf32>"
@@ -337,15 +335,8 @@ def get_operands():
 
 
 def count_sweeps(source, schedule):
-    tilec = find_tool().replace("tile-run", "tilec")
-    done = subprocess.run(
-        [tilec, "-", "--emit=tiled", f"--schedule={schedule}", "--target=sm_90"],
-        input=source,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    first = done.stdout.split("tile.program @")[1]
+    text = emit(source, "tiled", f"--schedule={schedule}", "--target=sm_90")
+    first = text.split("tile.program @")[1]
     return first.count("scf.for") - ("persistent" in schedule)
 
 

@@ -4,13 +4,11 @@
 (tile-run --check): on the emulator, which finds races and waits that are missing, or on
 a GPU. Their kernels sum over the rows of the factors that they compute, the queries."""
 
-import os
 import re
-import subprocess
 
 import pytest
 
-from runner import HOPPER, find_tool, tensor
+from runner import HOPPER, emit, tensor
 from test_dots import check
 from test_streamed_factors import BETWEEN, MASKED
 
@@ -69,15 +67,8 @@ def shapes(q, k):
 
 def find_transposed(source):
     """The schedules of kernels that sum over the rows of factors that they compute."""
-    tilec = os.path.join(os.path.dirname(find_tool()), "tilec")
-    done = subprocess.run(
-        [tilec, "-", "--grad", "--emit=scheduled", "--target=sm_90a"],
-        input=source,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    kernels = re.findall(r"tile\.kernel .*?\n  }", done.stdout, re.DOTALL)
+    text = emit(source, "scheduled", "--grad", "--target=sm_90a")
+    kernels = re.findall(r"tile\.kernel .*?\n  }", text, re.DOTALL)
     return [
         re.search(r"{schedule = (#tile.matmul<.*?>)", kernel)[1]
         for kernel in kernels

@@ -28,24 +28,29 @@ def target():
     return os.environ.get("BASTILE_TEST_TARGET", "host")
 
 
-def find_schedules(source, *arguments):
-    """The text of the scheduled kernels, of the options of tile-run. What tile-run calls
-    `gpu`, the machine's own, tilec has no name for."""
+def emit(source, level, *options):
+    """The text that tilec emits of ``source`` at a level of ``--emit``."""
     tilec = os.path.join(os.path.dirname(find_tool()), "tilec")
-    if "--target=gpu" in arguments:
-        query = "nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"
-        found = subprocess.run(query, capture_output=True, text=True, check=True).stdout
-        number = found.split()[0].replace(".", "")
-        name = f"sm_{number}a" if number in ("90", "100") else f"sm_{number}"
-        arguments = [x.replace("=gpu", f"={name}") for x in arguments]
     done = subprocess.run(
-        [tilec, "-", "--emit=scheduled", "-o", "-", *arguments],
+        [tilec, "-", f"--emit={level}", "-o", "-", *options],
         input=source,
         capture_output=True,
         text=True,
         check=True,
     )
     return done.stdout
+
+
+def find_schedules(source, *arguments):
+    """The text of the scheduled kernels, of the options of tile-run. What tile-run calls
+    `gpu`, the machine's own, tilec has no name for."""
+    if "--target=gpu" in arguments:
+        query = "nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"
+        found = subprocess.run(query, capture_output=True, text=True, check=True).stdout
+        number = found.split()[0].replace(".", "")
+        name = f"sm_{number}a" if number in ("90", "100") else f"sm_{number}"
+        arguments = [x.replace("=gpu", f"={name}") for x in arguments]
+    return emit(source, "scheduled", *arguments)
 
 
 #: How tests of what only Hopper has run tile-run.
