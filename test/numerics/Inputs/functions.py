@@ -36,6 +36,7 @@ def _functions(path, section):
     code = re.sub(r"//.*", "", section)
     if LATER.search(code) or "expected-error" in section:
         return
+    aliases = "".join(re.findall(r"^[!#]\w+ = .*\n", code, re.M))
     # A function ends with a brace at the beginning of a line.
     for match in re.finditer(
         r"^func\.func (?:private )?@(\w+)(?:[^\n]*\}$|.*?^\})", code, re.M | re.S
@@ -45,7 +46,7 @@ def _functions(path, section):
             continue
         # Some functions are there for their text alone and return nothing.
         if not re.search(r"^ *return$", match[0], re.M):
-            yield Function(path, match[0] + "\n", match[1])
+            yield Function(path, aliases + match[0] + "\n", match[1])
 
 
 def find():
