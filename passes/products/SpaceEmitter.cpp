@@ -361,33 +361,48 @@ Value SpaceEmitter::emitFrom(Value statistic, Value maximum, Value tile) {
       [&](RankedTensorType type) { return getTileType(type, false); });
 }
 
-Value SpaceEmitter::maskEnd(Value value, tile::ReduceKind kind) {
+Value SpaceEmitter::isCut(StringRef name, Value first, int64_t length) {
+  Value end = arith::AddIOp::create(builder, first, constant(length));
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ugt, end,
+                               getSize(name));
+}
+
+Value SpaceEmitter::isInside(StringRef name, Value first, Value numbers) {
+  auto type = cast<RankedTensorType>(numbers.getType());
+  Value left = arith::SubIOp::create(builder, getSize(name), first);
+  Value count = tile::BroadcastOp::create(
+      builder, type,
+      arith::IndexCastUIOp::create(builder, type.getElementType(), left),
+      /*like=*/Value());
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, numbers,
+                               count);
+}
+
+Value SpaceEmitter::maskEnd(Value value, tile::ReduceKind kind,
+                            bool masksRows) {
   auto type = cast<RankedTensorType>(value.getType());
-  Value size = getSize("k");
-  Value end =
-      arith::AddIOp::create(builder, stream, constant(extents.streamed));
-  Value isCut =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::ugt, end, size);
+  Value isAnyOutside = isCut("k", stream, extents.streamed);
+  if (masksRows)
+    isAnyOutside = arith::OrIOp::create(builder, isAnyOutside,
+                                        isCut("m", row, extents.rows));
   auto branch =
-      scf::IfOp::create(builder, type, isCut, /*withElseRegion=*/true);
+      scf::IfOp::create(builder, type, isAnyOutside, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(builder, value);
   builder.setInsertionPointToStart(branch.thenBlock());
-  Type i32 = builder.getI32Type();
-  auto numberType = RankedTensorType::get(type.getShape(), i32, layout);
-  Value numbers = numberColumns(numberType, constant(0));
-  Value left = arith::SubIOp::create(builder, size, stream);
-  Value count = tile::BroadcastOp::create(
-      builder, numberType, arith::IndexCastUIOp::create(builder, i32, left),
-      /*like=*/Value());
-  Value isInside =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, numbers, count);
+  auto numberType =
+      RankedTensorType::get(type.getShape(), builder.getI32Type(), layout);
+  Value zero = constant(0);
+  Value isKept = isInside("k", stream, numberColumns(numberType, zero));
+  if (masksRows)
+    isKept = arith::AndIOp::create(
+        builder, isKept, isInside("m", row, numberRows(numberType, zero)));
   TypedAttr neutral = tile::ReduceOp::getNeutral(kind, type.getElementType());
   Value outside = arith::ConstantOp::create(
       builder, DenseElementsAttr::get(type, Attribute(neutral)));
   scf::YieldOp::create(
       builder,
-      arith::SelectOp::create(builder, isInside, value, outside).getResult());
+      arith::SelectOp::create(builder, isKept, value, outside).getResult());
   return branch.getResult(0);
 }

@@ -73,8 +73,9 @@ public:
                        mlir::Value tile);
 
   /// `tile`, of streamed elements that `kind` combines next, with the neutral
-  /// element beyond the end of k.
-  mlir::Value maskEnd(mlir::Value tile, tile::ReduceKind kind);
+  /// element beyond the end of k, and with `masksRows` beyond that of m.
+  mlir::Value maskEnd(mlir::Value tile, tile::ReduceKind kind,
+                      bool masksRows = false);
 
   /// The type of the tile of a `type` that a left factor is computed of, or of
   /// one that is not.
@@ -148,6 +149,13 @@ private:
                                  mlir::RankedTensorType type);
   mlir::Value emitMasked(mlir::OpResult result, const Mask &mask);
   mlir::Value numberColumns(mlir::RankedTensorType type, mlir::Value first);
+  /// Whether a tile with `length` elements of the dimension `name`, from
+  /// `first` on, goes beyond its end.
+  mlir::Value isCut(llvm::StringRef name, mlir::Value first, int64_t length);
+  /// Which of the elements that `numbers` counts from `first` on the dimension
+  /// has.
+  mlir::Value isInside(llvm::StringRef name, mlir::Value first,
+                       mlir::Value numbers);
 
   mlir::ImplicitLocOpBuilder &builder;
   const KernelSpace &space;

@@ -71,10 +71,15 @@ public:
   /// own.
   mlir::Value rescale(const StepProduct &product, mlir::Value sum);
   /// `left`, the left factor of `product` or what that was rounded to, without
-  /// elements beyond the end of k. A rounded one takes half of the registers:
-  /// what it is rounded from may be needed as it is.
-  mlir::Value mask(const StepProduct &product, mlir::Value left) {
-    return product.hasEnd ? emitter.maskEnd(left, tile::ReduceKind::Add) : left;
+  /// elements beyond the end of k, and with `masksRows` without those beyond
+  /// the end of m: a product that sums over the tile's rows reads these as
+  /// well. A rounded one takes half of the registers: what it is rounded from
+  /// may be needed as it is.
+  mlir::Value mask(const StepProduct &product, mlir::Value left,
+                   bool masksRows = false) {
+    return product.hasEnd || masksRows
+               ? emitter.maskEnd(left, tile::ReduceKind::Add, masksRows)
+               : left;
   }
   /// Makes what the accumulators were behind the loop the tiles of the ops.
   void finish(mlir::ValueRange totals);

@@ -44,7 +44,8 @@ public:
   static int64_t getBytes(const Extents &extents, int64_t elementBytes);
 
   /// In the warpgroups, begins to multiply the factor `left` of step `number`
-  /// by `tile`.
+  /// by `tile`. It sums over the rows: `left` is 0 beyond their end, where
+  /// `tile` is 0, too, as a factor of another kind need not be finite.
   mlir::Value begin(mlir::Value left, mlir::Value tile, mlir::Value number);
   /// Leaves `part`, what that has been, to the other role.
   void leave(mlir::Value part, mlir::Value number);

@@ -327,9 +327,11 @@ SmallVector<Value> StreamPipeline::computeStep(StreamSums &streamSums,
   size_t ahead = 0;
   SmallVector<Value> after =
       streamSums.combine(before, [&](const StepProduct &product) {
+        const bool isAdded = added && added->takes(product.dot);
         Value left = streamSums.mask(
-            product, frame.emitter.roundLeft(product.dot, product.left));
-        if (added && added->takes(product.dot)) {
+            product, frame.emitter.roundLeft(product.dot, product.left),
+            /*masksRows=*/isAdded);
+        if (isAdded) {
           addedSum =
               added->begin(left, whole.getTile(added->getWhole()), number);
           ahead = products.size();

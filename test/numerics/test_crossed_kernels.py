@@ -41,6 +41,39 @@ def test_lengths(lengths, masked):
     check_crossed(attention(128, masked=masked), *shapes((queries, 128), (keys, 128)))
 
 
+#: `d` is infinite where a key is 0, as those beyond the end of a tile are.
+RECIPROCALS = """
+!x = tensor<?x128xbf16>
+!scores = tensor<?x?xf32>
+!factor = tensor<?x?xbf16>
+!sums = tensor<?x128xf32>
+func.func @f(%q: !x, %k: !x, %v: !x, %g: !x) -> (!sums, !sums, !sums) {
+  %s = tile.dot %q, %k contract [1, 1] : !x, !x -> !scores
+  %one = arith.constant 1.0 : f32
+  %ones = tile.broadcast %one like %s : f32, !scores -> !scores
+  %t = arith.divf %ones, %s : !scores
+  %dt = tile.dot %g, %v contract [1, 1] : !x, !x -> !scores
+  %d = arith.mulf %t, %dt : !scores
+  %p16 = arith.truncf %t : !scores to !factor
+  %d16 = arith.truncf %d : !scores to !factor
+  %dq = tile.dot %d16, %k contract [1, 0] : !factor, !x -> !sums
+  %dk = tile.dot %d16, %q contract [0, 0] : !factor, !x -> !sums
+  %dv = tile.dot %p16, %g contract [0, 0] : !factor, !x -> !sums
+  return %dq, %dk, %dv : !sums, !sums, !sums
+}
+"""
+
+
+def test_infinities_beyond_the_last_key():
+    """Sums over the keys have no part of rows that only a tile has."""
+    text = emit(RECIPROCALS, "tiled", "--target=sm_90a")
+    assert re.search(r'merged = \["f_kernel\d"\]', text)
+    queries, keys = "75x128", "140x128"
+    sizes = {"q": queries, "g": queries, "k": keys, "v": keys}
+    arguments = [f"--shape={name}={size}" for name, size in sizes.items()]
+    check(RECIPROCALS, *arguments, *HOPPER)
+
+
 @pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "batch", [(1, 1, 1), (1, 2, 3), (3, 1, 2), (5, 1, 1), (2, 3, 1)]
