@@ -289,6 +289,16 @@ def Tile_LaunchOp : Tile_Op<"launch", [
   let assemblyFormat = [{
     $kernels `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)
   }];
+  let extraClassDeclaration = [{
+    /// The names of `kernels`.
+    auto getNames() {
+      return ::llvm::map_range(
+          getKernels().getAsRange<::mlir::FlatSymbolRefAttr>(),
+          [](::mlir::FlatSymbolRefAttr name) { return name.getValue(); });
+    }
+    /// The kernel's name, which its fastest program has as well.
+    ::llvm::StringRef getFirstName() { return *getNames().begin(); }
+  }];
 }
 
 def Tile_ReturnOp : Tile_Op<"return", [

@@ -134,9 +134,7 @@ std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
   std::vector<KernelCost> costs;
   DenseMap<Value, std::optional<int64_t>> counts;
   tiled.walk([&](tile::LaunchOp launch) {
-    // The first variant has the name of the kernel.
-    auto program = programs.lookup<tile::ProgramOp>(
-        cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
+    auto program = programs.lookup<tile::ProgramOp>(launch.getFirstName());
     auto getCostOf = [&](StringRef name, const RowCounts &inputs) {
       return getCost(kernels.lookup<tile::KernelOp>(name), rows, target,
                      inputs);

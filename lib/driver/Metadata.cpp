@@ -227,8 +227,7 @@ json::Array FunctionDescriber::describeLeadingSizes(tile::LaunchOp launch) {
 
 /// The program of the first variant of the kernel that `launch` runs.
 tile::ProgramOp FunctionDescriber::getProgram(tile::LaunchOp launch) {
-  return symbols.lookup<tile::ProgramOp>(
-      cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
+  return symbols.lookup<tile::ProgramOp>(launch.getFirstName());
 }
 
 /// The place of `result` among the arguments of the program that writes it.
@@ -397,8 +396,8 @@ json::Object FunctionDescriber::describeDimensionLaunch(tile::LaunchOp launch) {
   };
   llvm::for_each(launch.getInputs(), describe);
   llvm::for_each(launch.getResults(), describe);
-  for (auto symbol : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
-    auto program = symbols.lookup<tile::ProgramOp>(symbol.getValue());
+  for (StringRef name : launch.getNames()) {
+    auto program = symbols.lookup<tile::ProgramOp>(name);
     json::Object variant =
         describeDimensionVariant(program, launch.getInputs().size());
     variant["entry"] = program.getSymName();
@@ -407,7 +406,7 @@ json::Object FunctionDescriber::describeDimensionLaunch(tile::LaunchOp launch) {
     variant["shared_memory"] = program.getSharedBytes();
     variants.push_back(std::move(variant));
   }
-  return json::Object{{"kernel", first.getSymName()},
+  return json::Object{{"kernel", launch.getFirstName()},
                       {"dimensions", describeDimensions(first)},
                       {"operands", std::move(operands)},
                       {"variants", std::move(variants)},
@@ -448,16 +447,10 @@ json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
   for (OpResult result : launch.getResults())
     operands.push_back(describeOperand(result, isPartial(result),
                                        getBand(result), getSpace()));
-  std::string name;
-  for (Attribute symbol : launch.getKernels()) {
-    auto program = symbols.lookup<tile::ProgramOp>(
-        cast<FlatSymbolRefAttr>(symbol).getValue());
-    // The first variant carries the kernel's own name.
-    if (name.empty())
-      name = program.getSymName();
-    variants.push_back(describeVariant(launch, program));
-  }
-  json::Object description{{"kernel", name},
+  for (StringRef name : launch.getNames())
+    variants.push_back(
+        describeVariant(launch, symbols.lookup<tile::ProgramOp>(name)));
+  json::Object description{{"kernel", launch.getFirstName()},
                            {"operands", std::move(operands)},
                            {"leading", leading},
                            {"variants", std::move(variants)},

@@ -62,8 +62,8 @@ static LogicalResult verifySizes(tile::LaunchOp launch,
 static LogicalResult verifyVariants(tile::LaunchOp launch,
                                     const SymbolTable &symbols) {
   tile::ProgramOp first;
-  for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
-    auto program = symbols.lookup<tile::ProgramOp>(name.getAttr());
+  for (StringRef name : launch.getNames()) {
+    auto program = symbols.lookup<tile::ProgramOp>(name);
     if (!first)
       first = program;
     if (program.getDimensions() != first.getDimensions())

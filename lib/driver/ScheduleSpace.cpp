@@ -58,10 +58,9 @@ bastile::getScheduleSpaces(ModuleOp module, const CompileOptions &options) {
   for (auto func : tiled->getOps<func::FuncOp>())
     for (auto launch : func.getOps<tile::LaunchOp>()) {
       SmallVector<std::string> kernels;
-      // The first variant has the name of the kernel.
-      auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[0]);
       LaunchSpace space = makeSpace(
-          func, programs.lookup<tile::ProgramOp>(name.getValue()), kernels);
+          func, programs.lookup<tile::ProgramOp>(launch.getFirstName()),
+          kernels);
       auto kernel = fusedKernels.lookup<tile::KernelOp>(kernels.front());
       const ScheduleCandidates candidates =
           getOpenSchedule(kernel).getCandidates(kernel, target);

@@ -65,16 +65,15 @@ bool KernelComparison::isSame(Value left, Value right) {
 
 /// Whether some result of a kernel of `launch` takes the memory of an operand.
 static bool isInPlace(tile::LaunchOp launch, const SymbolTable &symbols) {
-  return llvm::any_of(
-      launch.getKernels().getAsRange<FlatSymbolRefAttr>(), [&](auto name) {
-        auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
-        return !kernel ||
-               llvm::any_of(llvm::seq(kernel.getNumArguments()),
-                            [&](unsigned index) {
-                              return bool(kernel.getArgAttr(
-                                  index, tile::TileDialect::kInPlaceAttrName));
-                            });
-      });
+  return llvm::any_of(launch.getNames(), [&](StringRef name) {
+    auto kernel = symbols.lookup<tile::KernelOp>(name);
+    return !kernel ||
+           llvm::any_of(llvm::seq(kernel.getNumArguments()),
+                        [&](unsigned index) {
+                          return bool(kernel.getArgAttr(
+                              index, tile::TileDialect::kInPlaceAttrName));
+                        });
+  });
 }
 
 /// The kernel of `launch`, if no other launch runs it and none of its results
@@ -83,8 +82,7 @@ static tile::KernelOp getOwnKernel(tile::LaunchOp launch,
                                    SymbolTable &symbols) {
   if (launch.getKernels().size() != 1)
     return {};
-  auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[0]);
-  auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
+  auto kernel = symbols.lookup<tile::KernelOp>(launch.getFirstName());
   if (!kernel || !isOverDimensions(kernel))
     return {};
   auto uses = SymbolTable::getSymbolUses(kernel, symbols.getOp());
@@ -152,8 +150,9 @@ static bool complete(CrossedKernels &crossed) {
   return false;
 }
 
-SmallVector<CrossedKernels> bastile::findCrossedKernels(func::FuncOp func,
-                                                        SymbolTable &symbols) {
+SmallVector<CrossedKernels> bastile::findCrossedKernels(
+    func::FuncOp func, SymbolTable &symbols,
+    llvm::function_ref<bool(const CrossedKernels &)> fit) {
   SmallVector<std::pair<tile::LaunchOp, tile::KernelOp>> all;
   for (auto launch : func.getOps<tile::LaunchOp>())
     if (tile::KernelOp kernel = getOwnKernel(launch, symbols);
@@ -172,7 +171,7 @@ SmallVector<CrossedKernels> bastile::findCrossedKernels(func::FuncOp func,
           !taken.contains(other) &&
           (mayTakePlaceAt(launch, other, symbols) ||
            mayTakePlaceAt(other, launch, symbols)) &&
-          complete(crossed)) {
+          complete(crossed) && fit(crossed)) {
         taken.insert(launch);
         taken.insert(other);
         found.push_back(crossed);

@@ -39,11 +39,13 @@ struct CrossedKernels {
   tile::DotOp innerDot;
 };
 
-/// Finds kernels that cross among those that `func` launches and nothing else
-/// does. Nothing that the one computes is read by the other, and none of their
-/// results takes the memory of an operand.
+/// Finds kernels that cross, and that `fit`, among those that `func` launches
+/// and nothing else does. Nothing that the one computes is read by the other,
+/// and none of their results takes the memory of an operand. A kernel is in one
+/// pair at most.
 llvm::SmallVector<CrossedKernels>
-findCrossedKernels(mlir::func::FuncOp func, mlir::SymbolTable &symbols);
+findCrossedKernels(mlir::func::FuncOp func, mlir::SymbolTable &symbols,
+                   llvm::function_ref<bool(const CrossedKernels &)> fit);
 
 /// Whether the kernel over columns returns the float32 sums of its product, and
 /// nothing else.

@@ -145,15 +145,19 @@ struct SplitCrossedPass
       return signalPassFailure();
     SymbolTable symbols(getOperation());
     for (auto func : getOperation().getOps<func::FuncOp>())
-      for (const CrossedKernels &crossed : findCrossedKernels(func, symbols)) {
-        auto following = findFollowing(crossed);
-        if (following && !following->empty() && fits(crossed, *target) &&
-            failed(splitFollowing(crossed, *following, symbols)))
+      for (const CrossedKernels &crossed :
+           findCrossedKernels(func, symbols, [&](const CrossedKernels &found) {
+             return fits(found, *target);
+           }))
+        if (auto following = *findFollowing(crossed);
+            !following.empty() &&
+            failed(splitFollowing(crossed, following, symbols)))
           return signalPassFailure();
-      }
   }
 
   static bool fits(const CrossedKernels &crossed, const Target &target) {
+    if (!findFollowing(crossed))
+      return false;
     auto getSchedule = [&](tile::KernelOp kernel) {
       return dyn_cast_or_null<tile::MatmulAttr>(
           ScheduleProbe(kernel, target).complete(getOpenSchedule(kernel)));

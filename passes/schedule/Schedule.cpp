@@ -90,8 +90,8 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       SmallVector<std::pair<tile::KernelOp, int64_t>> kernels;
       int64_t longest = 0;
       for (auto launch : func.getOps<tile::LaunchOp>())
-        for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
-          auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
+        for (StringRef name : launch.getNames()) {
+          auto kernel = symbols.lookup<tile::KernelOp>(name);
           if (!kernel || isOverDimensions(kernel))
             continue;
           if (isScaling(kernel))

@@ -362,8 +362,7 @@ LogicalResult FunctionFuser::placeResults(func::ReturnOp returnOp) {
 }
 
 tile::KernelOp FunctionFuser::getKernel(tile::LaunchOp launchOp) const {
-  return symbols.lookup<tile::KernelOp>(
-      cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
+  return symbols.lookup<tile::KernelOp>(launchOp.getFirstName());
 }
 
 /// Whether nobody sees the error of an approximation behind `use`: a return as

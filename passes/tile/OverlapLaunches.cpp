@@ -45,11 +45,9 @@ struct OverlapLaunchesPass
 
   static SmallVector<tile::ProgramOp> getPrograms(tile::LaunchOp launch,
                                                   const SymbolTable &symbols) {
-    return llvm::map_to_vector(
-        launch.getKernels().getAsRange<FlatSymbolRefAttr>(),
-        [&](FlatSymbolRefAttr name) {
-          return symbols.lookup<tile::ProgramOp>(name.getValue());
-        });
+    return llvm::map_to_vector(launch.getNames(), [&](StringRef name) {
+      return symbols.lookup<tile::ProgramOp>(name);
+    });
   }
 
   /// Whether `launch` runs programs over rows. Those over named dimensions do

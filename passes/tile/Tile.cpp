@@ -55,16 +55,17 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
         return signalPassFailure();
     if (!target->isHost())
       for (auto func : getOperation().getOps<func::FuncOp>())
-        for (const CrossedKernels &crossed : findCrossedKernels(func, symbols))
-          if (isJoined(crossed, *target)) {
-            launches.erase(crossed.overRows);
-            launches.erase(crossed.overColumns);
-            repeatInputs(crossed.overRowsLaunch, crossed.overRows);
-            repeatInputs(crossed.overColumnsLaunch, crossed.overColumns);
-            if (failed(
-                    verifyFits(joinCrossedKernels(crossed, symbols), *target)))
-              return signalPassFailure();
-          }
+        for (const CrossedKernels &crossed : findCrossedKernels(
+                 func, symbols, [&](const CrossedKernels &found) {
+                   return isJoined(found, *target);
+                 })) {
+          launches.erase(crossed.overRows);
+          launches.erase(crossed.overColumns);
+          repeatInputs(crossed.overRowsLaunch, crossed.overRows);
+          repeatInputs(crossed.overColumnsLaunch, crossed.overColumns);
+          if (failed(verifyFits(joinCrossedKernels(crossed, symbols), *target)))
+            return signalPassFailure();
+        }
     for (auto &[kernel, own] : launches)
       if (failed(tileKernel(kernel, own, symbols, *target)))
         return signalPassFailure();
@@ -73,8 +74,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
   /// The kernel that `launch` runs, unless it runs programs.
   static tile::KernelOp getKernel(tile::LaunchOp launch,
                                   const SymbolTable &symbols) {
-    auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[0]);
-    return symbols.lookup<tile::KernelOp>(name.getValue());
+    return symbols.lookup<tile::KernelOp>(launch.getFirstName());
   }
 
   /// Whether one program has what `crossed` compute, and another one that of
