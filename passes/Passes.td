@@ -308,6 +308,16 @@ def OverlapLaunches : Pass<"overlap-launches", "::mlir::ModuleOp"> {
   let options = [TargetOption];
 }
 
+def SharePrograms : Pass<"share-programs", "::mlir::ModuleOp"> {
+  let summary = "let launches of equal programs run one of them";
+  let description = [{
+    The gradients of two weights of the same shape are the same product of
+    other operands. Of a function's programs that differ in their names alone,
+    the first one stays, launches of the others run it, and code is generated
+    once. Two functions share no program: the kernels of each have its name.
+  }];
+}
+
 def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
   let summary = "choose which thread holds which element of each tile";
   let description = [{

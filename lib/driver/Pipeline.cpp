@@ -93,9 +93,8 @@ static LogicalResult eraseOtherPrograms(ModuleOp module,
     return success();
   llvm::StringSet<> kept;
   if (selection.isFirstVariants())
-    module.walk([&](tile::LaunchOp launch) {
-      kept.insert(cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
-    });
+    module.walk(
+        [&](tile::LaunchOp launch) { kept.insert(launch.getFirstName()); });
   else if (module.lookupSymbol<tile::ProgramOp>(selection.name()))
     kept.insert(selection.name());
   else
@@ -114,7 +113,9 @@ bool bastile::hasPrograms(ModuleOp module) {
 }
 
 /// Takes `module` to `level`, at most to programs as the pass `tile` makes
-/// them, all variants of which the metadata describes.
+/// them, all variants of which the metadata describes. Beyond that level, for
+/// code, launches of equal programs run one of them; what schedules are chosen
+/// and explained for is each launch.
 static LogicalResult lowerTensors(ModuleOp module, Level level,
                                   const CompileOptions &options,
                                   llvm::json::Value *metadata) {
@@ -124,6 +125,8 @@ static LogicalResult lowerTensors(ModuleOp module, Level level,
       return failure();
     if (failed(runPasses(module, options, [&](OpPassManager &passes) {
           addTensorPasses(passes, level, options);
+          if (level > Level::Tiled)
+            passes.addPass(createSharePrograms());
         })))
       return failure();
   } else {
@@ -156,7 +159,7 @@ LogicalResult bastile::lower(ModuleOp module, Level level,
 LogicalResult bastile::lowerToPrograms(ModuleOp module,
                                        const CompileOptions &options,
                                        llvm::json::Value &metadata) {
-  if (failed(lowerTensors(module, Level::Tiled, options, &metadata)))
+  if (failed(lowerTensors(module, Level::NVVM, options, &metadata)))
     return failure();
   return eraseOtherPrograms(module, options.kernels);
 }
