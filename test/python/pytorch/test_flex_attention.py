@@ -6,6 +6,7 @@ in PyTorch: results, log-sum-exps and gradients, of captured tensors, too."""
 import collections
 import functools
 import gc
+import os
 import types
 import weakref
 
@@ -209,6 +210,40 @@ def test_functions_of_scores(score_mod, captured):
     torch.testing.assert_close(result, weights @ value, rtol=1e-6, atol=1e-6)
 
 
+def test_tensors_of_numbers_of_python():
+    heads = [x.detach() for x in make_heads(QUERIES, KEYS)]
+
+    def score_mod(score, b, h, q, kv):
+        shifted = score * torch.tensor(2) - torch.as_tensor(True, dtype=torch.float32)
+        return torch.where(q >= kv, shifted, torch.tensor(-1e9))
+
+    def mask_mod(b, h, q, kv):
+        return torch.tensor(False) | torch.scalar_tensor(2, dtype=torch.bool)
+
+    result = flex_attention(*heads, score_mod, mask_mod, enable_gqa=True)
+    expected = pytorch.flex_attention(*heads, score_mod, enable_gqa=True)
+    torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-6)
+
+
+SHORT = torch.tensor([20000, -7, -32768, 3, 32767, 5, 0, -20000, 9], dtype=torch.int16)
+
+
+def of_narrow_integers(score, b, h, q, kv):
+    """Numbers of types that kernels do not have, beyond these types."""
+    byte, other = NARROW[0][q], NARROW[0][kv]
+    short = (SHORT[q] + SHORT[kv]) // 2 - (-SHORT[q]) + (SHORT[kv] << 3)
+    mixed = torch.where(q > kv, byte * 100 - other, ~other) ^ SHORT[kv]
+    wide = byte.int() * 300 + torch.where(q > kv, kv, other - byte)
+    return score + (byte - other) * 0.01 + short * 1e-4 + mixed * 1e-4 + wide * 1e-3
+
+
+def test_narrow_integers_wrap_around():
+    heads = [x.detach() for x in make_heads(QUERIES, KEYS)]
+    result = flex_attention(*heads, of_narrow_integers, enable_gqa=True)
+    expected = pytorch.flex_attention(*heads, of_narrow_integers, enable_gqa=True)
+    torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.long(every=17)
 @pytest.mark.parametrize(
     "mask_mod",
@@ -389,6 +424,7 @@ def test_numbers_that_functions_find_elsewhere_may_change(monkeypatch):
         lambda b, h, q, kv: (q - kv).abs() < max(module.some),
         lambda b, h, q, kv: (q - kv).abs() < widths[0],
         lambda b, h, q, kv: (q - kv).abs() < contents["width"],
+        lambda b, h, q, kv: (q - kv).abs() < int(os.environ["BASTILE_TEST_WIDTH"]),
         of_function,
     ]
     for width in (2, 4):
@@ -396,6 +432,7 @@ def test_numbers_that_functions_find_elsewhere_may_change(monkeypatch):
         module.parts, module.some = {"width": width}, {1, width}
         contents.own["width"] = width
         of_function.own = {"width": width}
+        monkeypatch.setenv("BASTILE_TEST_WIDTH", str(width))
         monkeypatch.setattr(Settings, "width", width)
         monkeypatch.setattr(Settings, "widths", (width,))
         wanted = written(*heads, None, make_keyword(width))[0]

@@ -62,6 +62,15 @@ def _unary(function):
     return call
 
 
+def wrap(x, dtype):
+    """An int32 symbol as the number of ``dtype``, narrower integers, that has its lower
+    bits."""
+    bits = torch.iinfo(dtype).bits
+    if not dtype.is_signed:
+        return x & (2**bits - 1)
+    return (x << 32 - bits) >> 32 - bits
+
+
 def _both(x, y):
     for one, other in ((x, y), (y, x)):
         if isinstance(one, bool):
@@ -262,6 +271,8 @@ CALLS |= {name: _of_numbers(function) for name, function in _ARITHMETIC.items()}
 CALLS |= _OF_EACH | _CHOICES
 CALLS |= {"abs": _int_abs, "divide": _divide, "full_like": _full_like}
 CALLS |= {"gelu": _gelu, "log_sigmoid": _log_sigmoid, "sign": _sign}
+#: What gives a number another type; results of all else have the type of operands.
+CASTS = *_CASTS, "to", "type", "type_as"
 #: What messages offer.
 NAMES = tuple(sorted(CALLS))
 CALLS |= {name: _cast(dtype) for name, dtype in _CASTS.items()}

@@ -117,7 +117,11 @@ class Captured:
         if torch.compiler.is_dynamo_compiling():
             return key
         if _is_of_library(value):
-            return *key, _numbers_of(value, names)
+            found = _attributes_of(value, names)
+            # Such as the variables of os.environ.
+            self.is_complete &= all(isinstance(x, _FIXED) for _, x in found)
+            numbers = [x for x in found if isinstance(x[1], (bool, int, float, str))]
+            return *key, tuple((name, type(x), repr(x)) for name, x in numbers)
         return self._add(key, value, names)
 
     def _add(self, key, value, names):
@@ -132,6 +136,9 @@ class Captured:
 
 #: What has a name of its own, by which its attributes are found.
 _NAMED = types.BuiltinFunctionType, type
+_WITH_NAMES = *_NAMED, types.FunctionType, types.MethodType, types.ModuleType
+#: What has no contents that change.
+_FIXED = bool, int, float, str, bytes, type(None), torch.dtype, torch.device
 
 #: By these, a function may look at what no name in its code says.
 _LOOK_UPS = frozenset(
@@ -180,11 +187,12 @@ def _names_of(function):
     return tuple(names)
 
 
-def _numbers_of(value, names):
-    """Attributes of a module, a class or a function that are numbers of Python."""
+def _attributes_of(value, names):
+    """Attributes of a module, a class or a function that are no module, class or function
+    themselves, with their names."""
     found = getattr(value, "__dict__", {})
-    return tuple(
-        (name, type(found[name]), repr(found[name]))
+    return [
+        (name, found[name])
         for name in names
-        if isinstance(found.get(name), (bool, int, float, str))
-    )
+        if name in found and not isinstance(found[name], _WITH_NAMES)
+    ]

@@ -27,12 +27,7 @@ _RANGES = {
     for axis in ("query", "key")
 }
 #: What kernels take elements of captured tensors as, which they have no type for.
-KERNEL_TYPES = {
-    torch.bool: torch.int8,
-    torch.uint8: torch.int32,
-    torch.int16: torch.int32,
-    torch.uint16: torch.int32,
-}
+KERNEL_TYPES = {torch.bool: torch.int8, **dict.fromkeys(values.NARROW, torch.int32)}
 _known = {}
 
 

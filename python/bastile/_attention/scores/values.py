@@ -2,6 +2,7 @@
 """Symbols that behave as PyTorch's tensors of one number, which is what functions of
 scores compute with."""
 
+import functools
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +14,8 @@ from torch.overrides import TorchFunctionMode
 
 #: The dimensions of scores [B, H, Q, K], by the names of the indices that go along them.
 AXES = ("batch", "head", "query", "key")
+#: Integers that kernels have no type for, and take elements of as int32.
+NARROW = torch.uint8, torch.int16, torch.uint16
 
 
 class Refused(TypeError):
@@ -68,14 +71,16 @@ def _axes_of(source):
 class Value:
     """A number of each score: a symbol, or a number of Python. What follows from indices
     and captured tensors alone has a ``source`` as well, from which PyTorch can compute it:
-    a `Place`, a `Read` or a `Computed`."""
+    a `Place`, a `Read` or a `Computed`. ``narrow`` is the type of integers that kernels
+    have no type for, and compute with as int32."""
 
-    __slots__ = ("_trace", "content", "source")
+    __slots__ = ("_trace", "content", "narrow", "source")
 
-    def __init__(self, trace, content, source=None):
+    def __init__(self, trace, content, source=None, narrow=None):
         self._trace = trace
         self.content = content
         self.source = source
+        self.narrow = narrow
 
     @classmethod
     def __torch_function__(cls, function, types, operands=(), named=None):
@@ -97,6 +102,8 @@ class Value:
 
     @property
     def dtype(self):
+        if self.narrow is not None:
+            return self.narrow
         if isinstance(self.content, Symbol):
             return getattr(torch, self.content.dtype)
         return torch.bool if isinstance(self.content, bool) else torch.float32
@@ -220,6 +227,9 @@ class Trace(TorchFunctionMode):
 
     def __torch_function__(self, function, types, operands=(), named=None):
         name = function.__name__
+        if function in _CONSTANTS and type(operands[0]) in (bool, int, float):
+            dtype = (named or {}).get("dtype")
+            return Value(self, calls.CALLS["full_like"](None, operands[0], dtype=dtype))
         if function is torch.Tensor.where:
             operands = operands[1], operands[0], *operands[2:]
         if name == "__getitem__" and self._is_read(*operands):
@@ -300,9 +310,27 @@ class Trace(TorchFunctionMode):
             content = call(*contents, **contents_named)
             if call is calls.CALLS["eq"]:
                 content = self._bound(content, operands)
-            return Value(self, content, self._find_source(name, operands, named))
+            narrow = self._narrow_type(name, content, (*operands, *named.values()))
+            if narrow is not None:
+                content = calls.wrap(content, narrow)
+            source = self._find_source(name, operands, named)
+            return Value(self, content, source, narrow)
         except (TypeError, ValueError, AttributeError) as error:
             raise Refused(f"a call of '{name}' ({error})") from None
+
+    def _narrow_type(self, name, content, operands):
+        """The type of PyTorch's result of a call, ``content``, if kernels have none for
+        it: they compute with wider integers, which wrap around elsewhere."""
+        is_number = isinstance(content, Symbol) and content.dtype == "int32"
+        typed = [x for x in operands if isinstance(x, (Value, torch.Tensor))]
+        if not is_number or len(typed) == 0:
+            return None
+        if name in calls.CASTS:
+            typed = typed[1:]
+        with torch._C.DisableTorchFunction():
+            types = [x.dtype for x in typed if x.dtype != torch.bool]
+            found = functools.reduce(torch.promote_types, types) if types else None
+        return found if found in NARROW else None
 
     def _find_source(self, name, operands, named):
         """The `Computed` of a call; None where a score is among its operands."""
@@ -369,7 +397,8 @@ class Trace(TorchFunctionMode):
         symbol = functions.expand_as(symbol, like)
         # Conditions are bytes to kernels.
         content = symbol != 0 if tensor.dtype == torch.bool else symbol
-        return Value(self, content, read)
+        narrow = tensor.dtype if tensor.dtype in NARROW else None
+        return Value(self, content, read, narrow)
 
     def _number_of(self, tensor, places):
         """The number of a captured tensor that is indexed by so many ``places``."""
@@ -388,7 +417,8 @@ class Trace(TorchFunctionMode):
         number = self._captured.find(tensor)
         if number is None:
             raise Refused(
-                "a tensor that it neither closes over nor finds by a global name"
+                "a tensor that it neither closes over nor finds by a global name; "
+                "compute outside of it what follows from whole tensors"
             )
         return number
 
@@ -405,6 +435,8 @@ class Trace(TorchFunctionMode):
         )
 
 
+#: These make tensors of a number of Python.
+_CONSTANTS = torch.tensor, torch.as_tensor, torch.scalar_tensor
 #: What is known of captured tensors wherever code is shared.
 _KNOWN = ("dim", "is_floating_point")
 
