@@ -99,9 +99,12 @@ def compute_once(name, sources, compute):
 
 class _Refusal(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, name, count, *tensors):
-        ctx.name = name
+    def forward(name, count, *tensors):
         return tuple(x.detach() for x in tensors[:count])
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.name = inputs[0]
 
     @staticmethod
     def backward(ctx, *gradients):

@@ -3,7 +3,7 @@
 
 import torch
 from bastile._compiler import operators
-from bastile._torch import autograd
+from bastile._torch import autograd, transforms
 from bastile._torch.operands import is_distributed, refuse_recorded
 from bastile._torch.run_operator import run, run_in_place
 
@@ -14,7 +14,11 @@ def record(request, operands):
     if request.drop_value:
         return tuple(run(request, None, operands))
     if request.gradients:
-        return _Recorded.apply(request, *operands)
+        if not torch._C._are_functorch_transforms_active():
+            return _Recorded.apply(request, *operands)
+        with transforms.enter():
+            return _Transformed.apply(request, *operands)[: result_count(request)]
+        return _Transformed.apply(request, *operands)[: result_count(request)]
     if request.in_place:
         return _overwrite(request, operands)
     return tuple(run(request, None, operands)[: result_count(request)])
@@ -40,30 +44,10 @@ class _Recorded(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, request, *operands):
-        function, backward = _description(request)
-        outputs = (
-            run_in_place(request, operands)
-            if request.in_place and not any(map(is_distributed, operands))
-            else run(request, None, operands)
-        )
-        ctx.request = request
-        count = result_count(request)
-        results = outputs[:count]
-        if request.together:
-            ctx.save_for_backward(*outputs[count:])
-            ctx.mark_non_differentiable(*results[1:])
-            return tuple(results)
-        ctx.save_for_backward(
-            *(
-                operands[source["input"]]
-                if "input" in source
-                else outputs[source["output"]]
-                for source in backward["inputs"]
-                if "grad" not in source
-            )
-        )
-        ctx.mark_non_differentiable(*(x for x in results if not x.is_floating_point()))
-        return tuple(results)
+        outputs = _compute(request, operands)
+        fixed = _keep(ctx, request, operands, outputs)
+        ctx.mark_non_differentiable(*fixed)
+        return tuple(outputs[: result_count(request)])
 
     @staticmethod
     def backward(ctx, *gradients):
@@ -74,6 +58,56 @@ class _Recorded(torch.autograd.Function):
         computed = [found.get(spec["name"]) for spec in function["inputs"]]
         sources = (*kept, *gradients)
         return None, *autograd.refuse_twice(request.name, computed, sources)
+
+
+class _Transformed(torch.autograd.Function):
+    """The same under `torch.func`, which asks for a forward that returns all that the
+    backward needs."""
+
+    @staticmethod
+    def forward(request, *operands):
+        return tuple(_compute(request, operands))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        request, *operands = inputs
+        fixed = _keep(ctx, request, operands, output)
+        ctx.mark_non_differentiable(*fixed, *output[result_count(request) :])
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        return _Recorded.backward(ctx, *gradients[: result_count(ctx.request)])
+
+    @staticmethod
+    def vmap(info, in_dims, request, *operands):
+        raise transforms.batched(request.name)
+
+
+def _compute(request, operands):
+    if request.in_place and not any(map(is_distributed, operands)):
+        return run_in_place(request, operands)
+    return run(request, None, operands)
+
+
+def _keep(ctx, request, operands, outputs):
+    """Saves what the backward needs, and returns the results without gradients."""
+    ctx.request = request
+    count = result_count(request)
+    results = outputs[:count]
+    if request.together:
+        ctx.save_for_backward(*outputs[count:])
+        return results[1:]
+    _, backward = _description(request)
+    ctx.save_for_backward(
+        *(
+            operands[source["input"]]
+            if "input" in source
+            else outputs[source["output"]]
+            for source in backward["inputs"]
+            if "grad" not in source
+        )
+    )
+    return [x for x in results if not x.is_floating_point()]
 
 
 def _scaled_gradients(request, kept, function, gradients):

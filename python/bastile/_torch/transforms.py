@@ -15,6 +15,16 @@ _BATCHED = (
 )
 
 
+def enter():
+    """A context in which the functions of `torch.func` see the calls of
+    `torch.autograd.Function`: PyTorch hides what an operator's implementation calls from
+    them."""
+    level = torch._C.DispatchKeySet(torch._C.DispatchKey.FuncTorchDynamicLayerFrontMode)
+    included = torch._C._dispatch_tls_local_include_set() | level
+    excluded = torch._C._dispatch_tls_local_exclude_set() - level
+    return torch._C._ForceDispatchKeyGuard(included, excluded)
+
+
 def has_forward_level():
     """Whether a level of forward-mode differentiation is open."""
     return forward_ad._current_level >= 0
@@ -32,6 +42,11 @@ def refuse(name, operands):
                 raise NotImplementedError(_FORWARD.format(name))
 
 
+def batched(name):
+    """The refusal of operands that `torch.func.vmap` batches."""
+    return NotImplementedError(_BATCHED.format(name))
+
+
 def _refuse_wrapped(name, operand):
     forward = {
         interpreter.level()
@@ -40,7 +55,7 @@ def _refuse_wrapped(name, operand):
     }
     while operand is not None and _functorch.is_functorch_wrapped_tensor(operand):
         if _functorch.is_batchedtensor(operand):
-            raise NotImplementedError(_BATCHED.format(name))
+            raise batched(name)
         if _functorch.maybe_get_level(operand) in forward:
             raise NotImplementedError(_FORWARD.format(name))
         operand = _functorch.get_unwrapped(operand)

@@ -60,6 +60,26 @@ def test_functional_call():
     assert gradient["weight"].shape == w.shape
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compiled_transforms(backend):
+    """`torch.func.grad` and `vjp` within what torch.compile compiles: of an op, of a loss
+    whose gradients come with it, and of a compiled function."""
+    x, w = torch.randn(4, LENGTH), torch.randn(LENGTH)
+    targets = torch.tensor([1, 0, 2, 1])
+    squared = bastile.compile(lambda a, b: a * a * b)
+
+    def gradients(x):
+        def compute(x):
+            y = functional.rms_norm(x, (LENGTH,), w)
+            return functional.cross_entropy(y, targets) + squared(y, x).sum()
+
+        return torch.func.grad(compute)(x), torch.func.vjp(ops.silu, x)[1](x)[0]
+
+    compiled = torch.compile(gradients, backend=backend)(x)
+    for found, expected in zip(compiled, gradients(x)):
+        torch.testing.assert_close(found, expected)
+
+
 def test_vmap_is_refused():
     x = torch.randn(3, 4, LENGTH)
     with pytest.raises(RuntimeError, match="vmap"):
