@@ -134,7 +134,7 @@ public:
       py::error_already_set error;
       if (py::getattr(object, "is_meta", py::bool_(false)).cast<bool>())
         throw NoMemory();
-      py::object kind = adapter().attr("unusual_kind")(object);
+      py::object kind = adapter().attr("unreadable_kind")(object);
       if (kind.is_none())
         throw error;
       throw py::type_error("a kernel takes dense tensors, but got " +

@@ -104,8 +104,8 @@ pybind11::object copyContiguous(pybind11::handle tensor);
 /// which returns (tensor, address); `deliver(like, tensor)`, which returns what
 /// the caller gets of it once the call is made; `current_stream(device)`;
 /// `contiguous(tensor)`, which returns a copy; `is_writable(tensor)`; and
-/// `unusual_kind(tensor)`, which says what a tensor of PyTorch is that is not
-/// dense, or returns None.
+/// `unreadable_kind(tensor)`, which says what a tensor of PyTorch is whose
+/// memory PyTorch does not give away, or returns None.
 void setTensorAdapter(pybind11::object adapter);
 
 } // namespace bastile::python

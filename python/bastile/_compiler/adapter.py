@@ -74,6 +74,20 @@ def unusual_kind(tensor):
     return None
 
 
+def unreadable_kind(tensor):
+    """What a tensor of PyTorch is whose memory PyTorch does not give away; None if that
+    is not known."""
+    import torch
+
+    batched = torch._C._dispatch_key_parse("Batched")
+    if torch._C._dispatch_keys(tensor).has(batched):
+        return (
+            "one of a batch, as of 'is_grads_batched=True', or of 'vectorize=True' in "
+            "torch.autograd.functional.jacobian; compute one gradient after the other"
+        )
+    return unusual_kind(tensor)
+
+
 def _describe_interface(tensor, interface, device):
     name = _interface_type(tensor, interface["typestr"])
     item = int(interface["typestr"][2:])
@@ -260,7 +274,7 @@ def is_writable(tensor):
 class _Adapter:
     describe = staticmethod(describe)
     is_writable = staticmethod(is_writable)
-    unusual_kind = staticmethod(unusual_kind)
+    unreadable_kind = staticmethod(unreadable_kind)
     allocate = staticmethod(allocate)
     deliver = staticmethod(deliver)
     current_stream = staticmethod(current_stream)

@@ -3,6 +3,7 @@
 
 import torch
 from bastile import _bastile
+from bastile._torch import transforms
 
 _NOT_TWICE = "the gradients of {} of bastile cannot be differentiated again"
 
@@ -137,6 +138,10 @@ class TransformedNode(torch.autograd.Function):
         )
         spread = [next(computed) if want else None for want in ctx.call[2]]
         return (None, None, None, *spread)
+
+    @staticmethod
+    def vmap(info, in_dims, operator, *arguments):
+        raise transforms.batched(operator.name)
 
 
 class _TransformedBackward(torch.autograd.Function):

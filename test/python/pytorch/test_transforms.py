@@ -86,6 +86,24 @@ def test_vmap_is_refused():
         torch.func.vmap(ops.silu)(x)
 
 
+def test_vmap_of_what_is_no_batch():
+    x = torch.randn(4, LENGTH, requires_grad=True)
+    shifts = torch.randn(3)
+    found = torch.func.vmap(lambda y: ops.silu(x).sum() + y)(shifts)
+    torch.testing.assert_close(found, F.silu(x).sum() + shifts)
+
+
+def test_batched_gradients_are_refused():
+    x = torch.randn(4, LENGTH, requires_grad=True)
+    refusal = pytest.raises(TypeError, match="one of a batch, as of 'is_grads_batched")
+    with refusal:
+        torch.autograd.grad(
+            ops.silu(x), x, torch.ones(2, *x.shape), is_grads_batched=True
+        )
+    with refusal:
+        torch.autograd.functional.jacobian(ops.silu, x, vectorize=True)
+
+
 def test_forward_mode_is_refused():
     x = torch.randn(4, LENGTH)
     with pytest.raises((RuntimeError, NotImplementedError), match="jvp|forward"):
