@@ -156,6 +156,9 @@ std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
     const RowCounts none(launch.getInputs().size());
     costs.push_back(getCostOf(program.getSymName(), none).first);
     costs.back().keptBytes = program.getSharedBytes();
+    // One program of two kernels may have more warps than each of theirs.
+    if (isa<tile::LaunchAttr>(program.getSchedule()))
+      costs.back().schedule = printFields(program.getSchedule());
     for (auto name : merged->getAsRange<StringAttr>())
       merge(costs.back(), getCostOf(name.getValue(), none).first);
   });
