@@ -119,15 +119,19 @@ private:
     op->setOperand(operand, create(op->getOperand(operand), other));
   }
 
-  /// Makes exp(x - y) 0 beyond the row by an infinite y there. If x is infinite
-  /// or NaN beyond the row, the row itself has that number too, and with the
-  /// row's maximum for y the sum is NaN anyway. The repeated elements are then
-  /// no longer those of the row, on which a maximum or minimum relies.
+  /// Makes exp(x - y) 0 beyond the row by an infinite y there, if x repeats
+  /// there: if it is infinite or NaN beyond the row, the row itself has that
+  /// number too, and with the row's maximum for y the sum is NaN anyway. Of the
+  /// number of a column, x may be infinite beyond the row alone. The repeated
+  /// elements are then no longer those of the row, on which a maximum or
+  /// minimum relies.
   bool makeExpZero(Value input) {
     if (!getSubtractedMaximum(reduce))
       return false;
     Operation *exp = reduce.getInput().getDefiningOp();
-    if (hasExtremumOf(exp->getOperand(0).getDefiningOp()))
+    SmallPtrSet<Operation *, 8> seen;
+    if (hasExtremumOf(exp->getOperand(0).getDefiningOp()) ||
+        !repeats(exp->getOperand(0), seen))
       return false;
     auto tile = input.getDefiningOp<math::ExpOp>();
     auto difference =
