@@ -44,8 +44,9 @@ public:
   static int64_t getBytes(const Extents &extents, int64_t elementBytes);
 
   /// In the warpgroups, begins to multiply the factor `left` of step `number`
-  /// by `tile`. It sums over the rows: `left` is 0 beyond their end, where
-  /// `tile` is 0, too, as a factor of another kind need not be finite.
+  /// by `tile`. The product sums over the rows of both. Beyond the last row,
+  /// `tile` is 0, and `left` has to be: what a formula makes of zeros need not
+  /// be finite.
   mlir::Value begin(mlir::Value left, mlir::Value tile, mlir::Value number);
   /// Leaves `part`, what that has been, to the other role.
   void leave(mlir::Value part, mlir::Value number);

@@ -227,9 +227,14 @@ class Trace(TorchFunctionMode):
 
     def __torch_function__(self, function, types, operands=(), named=None):
         name = function.__name__
-        if function in _CONSTANTS and type(operands[0]) in (bool, int, float):
+        if (
+            operands
+            and function in _CONSTANTS
+            and type(operands[0]) in (bool, int, float)
+        ):
             dtype = (named or {}).get("dtype")
-            return Value(self, calls.CALLS["full_like"](None, operands[0], dtype=dtype))
+            number = calls.CALLS["full_like"](None, operands[0], dtype=dtype)
+            return Value(self, number)
         if function is torch.Tensor.where:
             operands = operands[1], operands[0], *operands[2:]
         if name == "__getitem__" and self._is_read(*operands):
