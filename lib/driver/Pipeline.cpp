@@ -54,6 +54,9 @@ static void addTensorPasses(OpPassManager &passes, Level level,
     passes.addPass(createOverlapLaunches({options.target->name}));
     addSimplification(passes.nest<func::FuncOp>());
   }
+  // Schedules are chosen and explained for each launch, code is for programs.
+  if (level > Level::Tiled)
+    passes.addPass(createSharePrograms());
 }
 
 /// Adds the passes from tiles on.
@@ -113,9 +116,7 @@ bool bastile::hasPrograms(ModuleOp module) {
 }
 
 /// Takes `module` to `level`, at most to programs as the pass `tile` makes
-/// them, all variants of which the metadata describes. Beyond that level, for
-/// code, launches of equal programs run one of them; what schedules are chosen
-/// and explained for is each launch.
+/// them, all variants of which the metadata describes.
 static LogicalResult lowerTensors(ModuleOp module, Level level,
                                   const CompileOptions &options,
                                   llvm::json::Value *metadata) {
@@ -125,8 +126,6 @@ static LogicalResult lowerTensors(ModuleOp module, Level level,
       return failure();
     if (failed(runPasses(module, options, [&](OpPassManager &passes) {
           addTensorPasses(passes, level, options);
-          if (level > Level::Tiled)
-            passes.addPass(createSharePrograms());
         })))
       return failure();
   } else {

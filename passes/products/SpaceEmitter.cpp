@@ -238,6 +238,13 @@ Value SpaceEmitter::numberColumns(RankedTensorType type, Value first) {
                                                  /*like=*/Value());
 }
 
+Value SpaceEmitter::spread(RankedTensorType type, Value number) {
+  if (number.getType().isIndex())
+    number =
+        arith::IndexCastUIOp::create(builder, type.getElementType(), number);
+  return tile::BroadcastOp::create(builder, type, number, /*like=*/Value());
+}
+
 /// The numbers of rows, which count from `first`, in each column of a tile.
 Value SpaceEmitter::numberRows(RankedTensorType type, Value first) {
   const auto column = RankedTensorType::get(
@@ -281,12 +288,7 @@ Value SpaceEmitter::emitIotaOfMatrices(tile::IotaOp iota,
                                        RankedTensorType type) {
   const auto column = RankedTensorType::get(
       {type.getDimSize(0), 1}, type.getElementType(), type.getEncoding());
-  auto splat = [&](Value number) -> Value {
-    if (number.getType().isIndex())
-      number =
-          arith::IndexCastUIOp::create(builder, type.getElementType(), number);
-    return tile::BroadcastOp::create(builder, column, number, /*like=*/Value());
-  };
+  auto splat = [&](Value number) { return spread(column, number); };
   Value inTile = tile::IotaRowsOp::create(builder, column, constant(0));
   Value ofMatrix = splat(constant(extents.getMatrixRows()));
   auto getPlace = [&](int64_t ahead, StringAttr name) -> Value {
@@ -330,10 +332,7 @@ Value SpaceEmitter::emitIota(tile::IotaOp iota, bool ofFactor) {
   if (numbersRows)
     return isTransposed ? numberColumns(type, number)
                         : numberRows(type, number);
-  return tile::BroadcastOp::create(
-      builder, type,
-      arith::IndexCastUIOp::create(builder, type.getElementType(), number),
-      /*like=*/Value());
+  return spread(type, number);
 }
 
 Value SpaceEmitter::emitFrom(Value statistic, Value maximum, Value tile) {
@@ -368,14 +367,10 @@ Value SpaceEmitter::isCut(StringRef name, Value first, int64_t length) {
 }
 
 Value SpaceEmitter::isInside(StringRef name, Value first, Value numbers) {
-  auto type = cast<RankedTensorType>(numbers.getType());
   Value left = arith::SubIOp::create(builder, getSize(name), first);
-  Value count = tile::BroadcastOp::create(
-      builder, type,
-      arith::IndexCastUIOp::create(builder, type.getElementType(), left),
-      /*like=*/Value());
-  return arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, numbers,
-                               count);
+  return arith::CmpIOp::create(
+      builder, arith::CmpIPredicate::slt, numbers,
+      spread(cast<RankedTensorType>(numbers.getType()), left));
 }
 
 Value SpaceEmitter::maskEnd(Value value, tile::ReduceKind kind,

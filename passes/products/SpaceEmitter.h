@@ -149,6 +149,8 @@ private:
                                  mlir::RankedTensorType type);
   mlir::Value emitMasked(mlir::OpResult result, const Mask &mask);
   mlir::Value numberColumns(mlir::RankedTensorType type, mlir::Value first);
+  /// A tile of integers that all are `number`, which may be an index.
+  mlir::Value spread(mlir::RankedTensorType type, mlir::Value number);
   /// Whether a tile with `length` elements of the dimension `name`, from
   /// `first` on, goes beyond its end.
   mlir::Value isCut(llvm::StringRef name, mlir::Value first, int64_t length);

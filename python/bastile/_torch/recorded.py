@@ -18,7 +18,6 @@ def record(request, operands):
             return _Recorded.apply(request, *operands)
         with transforms.enter():
             return _Transformed.apply(request, *operands)[: result_count(request)]
-        return _Transformed.apply(request, *operands)[: result_count(request)]
     if request.in_place:
         return _overwrite(request, operands)
     return tuple(run(request, None, operands)[: result_count(request)])

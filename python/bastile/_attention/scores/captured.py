@@ -118,10 +118,10 @@ class Captured:
             return key
         if _is_of_library(value):
             found = _attributes_of(value, names)
-            # Such as the variables of os.environ.
-            self.is_complete &= all(isinstance(x, _FIXED) for _, x in found)
-            numbers = [x for x in found if isinstance(x[1], (bool, int, float, str))]
-            return *key, tuple((name, type(x), repr(x)) for name, x in numbers)
+            fixed = [(name, x) for name, x in found if isinstance(x, _FIXED)]
+            # Others may have contents, such as the variables of os.environ.
+            self.is_complete &= len(fixed) == len(found)
+            return *key, tuple((name, type(x), repr(x)) for name, x in fixed)
         return self._add(key, value, names)
 
     def _add(self, key, value, names):

@@ -327,9 +327,9 @@ class Trace(TorchFunctionMode):
         """The type of PyTorch's result of a call, ``content``, if kernels have none for
         it: they compute with wider integers, which wrap around elsewhere."""
         is_number = isinstance(content, Symbol) and content.dtype == "int32"
-        typed = [x for x in operands if isinstance(x, (Value, torch.Tensor))]
-        if not is_number or len(typed) == 0:
+        if not is_number:
             return None
+        typed = [x for x in operands if isinstance(x, (Value, torch.Tensor))]
         if name in calls.CASTS:
             typed = typed[1:]
         with torch._C.DisableTorchFunction():
