@@ -24,7 +24,7 @@ LogicalResult RolesOp::verify() {
            << count << " regions for " << getWarps().size()
            << " numbers of warps and " << getThreads().size() << " of threads";
   // The barriers of other roles would be those of turns.
-  constexpr size_t mostRoles = 3;
+  constexpr size_t mostRoles = 4;
   if (count > mostRoles)
     return emitOpError("has ")
            << count << " regions, and a block has barriers for " << mostRoles;
@@ -54,21 +54,42 @@ LogicalResult RolesOp::verify() {
     return emitOpError("has ")
            << count << " regions for " << getRegisters()->size()
            << " numbers of registers";
-  int64_t registers = 0;
+  int64_t registers = 0, others = 0, ofOthers = 0;
   for (auto [warps, each] : llvm::zip_equal(getWarps(), *getRegisters())) {
     if (each < 24 || each > 256 || each % 8 != 0)
       return emitOpError("gives each thread ")
              << each << " registers, which are no multiple of 8 from 24 to 256";
-    if (warps % kWarpsOfWarpgroup != 0)
-      return emitOpError("sets the registers of ")
-             << warps << " warps, which are no whole warpgroups of "
-             << kWarpsOfWarpgroup;
+    // Warps of a warpgroup set their registers together.
+    if (others != 0 && each != ofOthers)
+      return emitOpError("gives each thread ")
+             << each << " registers in a warpgroup where other roles have "
+             << ofOthers;
+    others = (others + warps) % kWarpsOfWarpgroup;
+    ofOthers = each;
     registers += warps * kWarp * each;
   }
+  if (others != 0)
+    return emitOpError("sets the registers of ")
+           << others << " warps, which are no whole warpgroup of "
+           << kWarpsOfWarpgroup;
   constexpr int64_t most = 65536;
   if (registers > most)
     return emitOpError("gives its threads ")
            << registers << " registers, of which a multiprocessor has " << most;
+  return success();
+}
+
+LogicalResult RolesOp::verifyRegions() {
+  // The barriers of turns are those of one role.
+  const auto count = llvm::count_if(getRoles(), [](Region &role) {
+    return role.walk([](TakeTurnOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  });
+  if (count > 1)
+    return emitOpError("has ")
+           << count
+           << " roles whose warpgroups take turns, but a block has "
+              "barriers for those of one";
   return success();
 }
 

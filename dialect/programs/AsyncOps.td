@@ -27,8 +27,9 @@ def Tile_RolesOp : Tile_Op<"roles", [
     The first `warps[0]` warps of the block run the first region, the next
     `warps[1]` the second one, and so on. Of these warps, only the first
     `threads[i]` threads run region i; the others have nothing to do. With
-    `registers`, each thread of the warps has as many registers: the regions'
-    warps are whole warpgroups then.
+    `registers`, each thread of the warps has as many registers: regions whose
+    warps are no whole warpgroups share one with the next ones, which have as
+    many registers. The warpgroups of one region may take turns.
 
     Example:
 
@@ -48,6 +49,7 @@ def Tile_RolesOp : Tile_Op<"roles", [
     attr-dict-with-keyword custom<Roles>($roles)
   }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def Tile_SynchronizeOp : Tile_Op<"synchronize"> {

@@ -236,20 +236,16 @@ struct LowerAwaitBlocks : public OpConversionPattern<tile::AwaitBlocksOp> {
   }
 };
 
-/// The number of the barrier at which warpgroup `warpgroup` of `role` waits for
-/// its turn.
-Value getTurnBarrier(OpBuilder &builder, Location loc, const Role &role,
-                     Value warpgroup) {
-  Value first = arith::ConstantIndexOp::create(
-      builder, loc,
-      Role::kTurnBarriers + role.getNumber().value_or(0) * Role::kMostTurns);
+/// The number of the barrier at which warpgroup `warpgroup` waits for its turn.
+Value getTurnBarrier(OpBuilder &builder, Location loc, Value warpgroup) {
+  Value first =
+      arith::ConstantIndexOp::create(builder, loc, Role::kTurnBarriers);
   return toInt32(builder, loc,
                  arith::AddIOp::create(builder, loc, first, warpgroup));
 }
 
-void passTurn(OpBuilder &builder, Location loc, const Role &role, Value to) {
-  NVVM::BarrierArriveOp::create(builder, loc,
-                                getTurnBarrier(builder, loc, role, to),
+void passTurn(OpBuilder &builder, Location loc, Value to) {
+  NVVM::BarrierArriveOp::create(builder, loc, getTurnBarrier(builder, loc, to),
                                 constant32(builder, loc, 2 * kWarpgroup));
 }
 
@@ -263,7 +259,7 @@ struct LowerTakeTurn : public OpConversionPattern<tile::TakeTurnOp> {
     Role role(op);
     NVVM::BarrierOp::create(
         rewriter, loc, /*resultTypes=*/TypeRange(),
-        getTurnBarrier(rewriter, loc, role, role.getWarpgroup(rewriter, loc)),
+        getTurnBarrier(rewriter, loc, role.getWarpgroup(rewriter, loc)),
         constant32(rewriter, loc, 2 * kWarpgroup), /*reductionOp=*/{},
         /*reductionPredicate=*/Value());
     rewriter.eraseOp(op);
@@ -287,7 +283,7 @@ struct LowerPassTurn : public OpConversionPattern<tile::PassTurnOp> {
     Value isLast =
         arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, next,
                               constant(role.getWarpgroups()));
-    passTurn(rewriter, loc, role,
+    passTurn(rewriter, loc,
              arith::SelectOp::create(rewriter, loc, isLast, constant(0), next));
     rewriter.eraseOp(op);
     return success();
@@ -341,8 +337,7 @@ void bastile::startTurns(tile::RolesOp roles) {
         arith::ConstantIndexOp::create(builder, loc, role.getWarpgroups() - 1));
     auto branch = scf::IfOp::create(builder, loc, isLast);
     builder.setInsertionPointToStart(branch.thenBlock());
-    passTurn(builder, loc, role,
-             arith::ConstantIndexOp::create(builder, loc, 0));
+    passTurn(builder, loc, arith::ConstantIndexOp::create(builder, loc, 0));
   }
 }
 

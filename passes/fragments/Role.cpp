@@ -118,28 +118,56 @@ public:
   void run() {
     thread = getThreadId(builder, loc);
     warp = getWarpId(builder, loc);
-    lower(/*number=*/0, /*firstWarp=*/0);
+    const size_t count = op.getRoles().size();
+    if (!op.getRegisters()) {
+      lower(/*number=*/0, count, /*firstWarp=*/0);
+    } else {
+      lowerWarpgroups(/*number=*/0, /*firstWarp=*/0);
+    }
     op.erase();
   }
 
 private:
-  /// Builds the branches of role `number` and of those behind it.
-  void lower(size_t number, int64_t firstWarp) {
+  /// Builds `first` for warps ahead of `end`, and `others` for the rest.
+  void branch(int64_t end, function_ref<void()> first,
+              function_ref<void()> others) {
+    Value isFirst =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, warp,
+                              constantIndex(builder, loc, end));
+    auto branch =
+        scf::IfOp::create(builder, loc, isFirst, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(builder);
-    int64_t end = firstWarp + op.getWarps()[number];
-    bool isLast = number + 1 == op.getRoles().size();
-    if (!isLast) {
-      Value isRole =
-          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, warp,
-                                constantIndex(builder, loc, end));
-      auto branch =
-          scf::IfOp::create(builder, loc, isRole, /*withElseRegion=*/true);
-      builder.setInsertionPointToStart(branch.elseBlock());
-      lower(number + 1, end);
-      builder.setInsertionPointToStart(branch.thenBlock());
-    }
-    setRegisters(number);
-    inlineRole(number, firstWarp);
+    builder.setInsertionPointToStart(branch.elseBlock());
+    others();
+    builder.setInsertionPointToStart(branch.thenBlock());
+    first();
+  }
+
+  /// Builds the branches of role `number` and of those behind it, each of which
+  /// sets its registers. The warps of a warpgroup do that together: roles that
+  /// share one part behind it.
+  void lowerWarpgroups(size_t number, int64_t firstWarp) {
+    size_t next = number;
+    int64_t end = firstWarp;
+    do
+      end += op.getWarps()[next++];
+    while (end % (kWarpgroup / kWarp) != 0);
+    auto lowerFirst = [&] {
+      setRegisters(number);
+      lower(number, next, firstWarp);
+    };
+    if (next == op.getRoles().size())
+      return lowerFirst();
+    branch(end, lowerFirst, [&] { lowerWarpgroups(next, end); });
+  }
+
+  /// Builds the branches of the roles from `number` to `last`.
+  void lower(size_t number, size_t last, int64_t firstWarp) {
+    auto lowerFirst = [&] { inlineRole(number, firstWarp); };
+    if (number + 1 == last)
+      return lowerFirst();
+    const int64_t end = firstWarp + op.getWarps()[number];
+    branch(end, lowerFirst, [&] { lower(number + 1, last, end); });
   }
 
   void setRegisters(size_t number) {

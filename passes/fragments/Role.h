@@ -21,8 +21,8 @@ public:
   /// barriers for them.
   static constexpr int64_t kMostTurns = 4;
   /// The barrier of the block has number 0, those of roles follow, and then
-  /// those of the turns of a role's warpgroups.
-  static constexpr int64_t kRoleBarriers = 1, kTurnBarriers = 4;
+  /// those of the warpgroups of the role that takes turns.
+  static constexpr int64_t kRoleBarriers = 1, kTurnBarriers = 5;
 
   /// The role that `op` is part of.
   explicit Role(mlir::Operation *op);

@@ -10,10 +10,11 @@ tile.program @counts(%n: index) attributes {dimensions = ["n"], programs = {n = 
 
 // -----
 
-tile.program @four_roles(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.launch<threads = 256>} {
-  // expected-error @below {{'tile.roles' op has 4 regions, and a block has barriers for 3}}
-  tile.roles warps [2, 2, 2, 2] threads [1, 1, 1, 1] {
+tile.program @five_roles(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.launch<threads = 320>} {
+  // expected-error @below {{'tile.roles' op has 5 regions, and a block has barriers for 4}}
+  tile.roles warps [2, 2, 2, 2, 2] threads [1, 1, 1, 1, 1] {
+  }, {
   }, {
   }, {
   }, {
@@ -112,10 +113,36 @@ tile.program @few_registers(%n: index) attributes {dimensions = ["n"], programs 
 // -----
 
 tile.program @registers_of_warps(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.launch<threads = 256>} {
-  // expected-error @below {{'tile.roles' op sets the registers of 2 warps, which are no whole warpgroups of 4}}
+    schedule = #tile.launch<threads = 192>} {
+  // expected-error @below {{'tile.roles' op sets the registers of 2 warps, which are no whole warpgroup of 4}}
+  tile.roles warps [4, 2] threads [1, 32] registers [40, 104] {
+  }, {
+  }
+  tile.return
+}
+
+// -----
+
+tile.program @registers_of_a_shared_warpgroup(%n: index) attributes {dimensions = ["n"],
+    programs = {n = 1 : i64}, schedule = #tile.launch<threads = 256>} {
+  // expected-error @below {{'tile.roles' op gives each thread 104 registers in a warpgroup where other roles have 40}}
   tile.roles warps [2, 6] threads [1, 32] registers [40, 104] {
   }, {
+  }
+  tile.return
+}
+
+// -----
+
+tile.program @turns_of_two_roles(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.launch<threads = 512>} {
+  // expected-error @below {{'tile.roles' op has 2 roles whose warpgroups take turns, but a block has barriers for those of one}}
+  tile.roles warps [8, 8] threads [256, 256] {
+    tile.take_turn
+    tile.pass_turn
+  }, {
+    tile.take_turn
+    tile.pass_turn
   }
   tile.return
 }

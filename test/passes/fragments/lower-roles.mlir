@@ -93,12 +93,43 @@ tile.program @one_role(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
 
 // -----
 
+// Roles that share a warpgroup part once all its warps have set their registers.
+// CHECK-LABEL: tile.program @shared_warpgroup(
+// CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : index
+// CHECK-DAG:     %[[C4:.*]] = arith.constant 4 : index
+// CHECK:         %[[SHARED:.*]] = arith.cmpi ult, %[[WARP:.*]], %[[C4]]
+// CHECK-NEXT:    scf.if %[[SHARED]] {
+// CHECK-NEXT:      nvvm.setmaxregister decrease 24
+// CHECK-NEXT:      %[[FIRST:.*]] = arith.cmpi ult, %[[WARP]], %[[C2]]
+// CHECK-NEXT:      scf.if %[[FIRST]] {
+// CHECK-NOT:         nvvm.setmaxregister
+// CHECK:           } else {
+// CHECK-NOT:         nvvm.setmaxregister
+// CHECK:         } else {
+// CHECK-NEXT:      nvvm.setmaxregister increase 240
+tile.program @shared_warpgroup(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
+    attributes {dimensions = ["n"], programs = {n = 32 : i64},
+                schedule = #tile.launch<threads = 384>} {
+  %c1 = arith.constant 1 : index
+  %barriers = tile.make_barriers arrivals 2 : !tile.barriers<3>
+  tile.roles warps [2, 2, 8] threads [32, 1, 256] registers [24, 24, 240] {
+    tile.arrive at %barriers[%c1] : !tile.barriers<3>
+  }, {
+    tile.arrive at %barriers[%c1] : !tile.barriers<3>
+  }, {
+    tile.synchronize
+  }
+  tile.return
+}
+
+// -----
+
 // The last of three warpgroups gives the first turn to the first one. Each waits
 // at its own barrier, whose other arrivals are those of the warpgroup before.
 // CHECK-LABEL: tile.program @turns(
 // CHECK-DAG:     %[[BOTH:.*]] = arith.constant 256 : i32
-// CHECK-DAG:     %[[FIRST:.*]] = arith.constant 8 : index
-// CHECK-DAG:     %[[FIRST32:.*]] = arith.constant 8 : i32
+// CHECK-DAG:     %[[FIRST:.*]] = arith.constant 5 : index
+// CHECK-DAG:     %[[FIRST32:.*]] = arith.constant 5 : i32
 // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[C1:.*]] = arith.constant 1 : index
 // CHECK-DAG:     %[[LAST:.*]] = arith.constant 2 : index
