@@ -30,14 +30,45 @@
 #include "passes/roles/StreamPipeline.h"
 #include "passes/schedule/MatmulRules.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace bastile;
 
-/// Stages of what is copied for a step.
-static constexpr int64_t kStages = 2;
-/// The warps of each role, and the registers of their threads: those that copy,
-/// that multiply, and that add.
-static constexpr int64_t kWarps[] = {4, 8, 4}, kRegisters[] = {24, 232, 24};
+namespace {
+
+/// What a program has besides the schedule of the kernel over rows.
+struct CrossedPlan {
+  /// The plan for parts of `columns` columns.
+  static CrossedPlan get(int64_t columns);
+
+  /// Stages of what is copied for a step.
+  int64_t stages;
+  AddedSums::Slots slots;
+  /// The warps of each role, and the registers of their threads, in the order
+  /// of `Role`.
+  SmallVector<int64_t, 4> warps, registers;
+};
+
+/// The roles of a program. The last one is not in all of them.
+enum Role : unsigned { Copy, Add, Compute, Multiply };
+
+} // namespace
+
+CrossedPlan CrossedPlan::get(int64_t columns) {
+  // Registers hold two sums of 128 columns beside a step and its part. Beside
+  // sums of 64, they hold the factors of a step while the next one is computed,
+  // and four more warps multiply these.
+  if (columns == 2 * kRows)
+    return {/*stages=*/2,
+            {/*factors=*/2, /*parts=*/2, /*hasMultiplier=*/false},
+            {2, 2, 8},
+            {24, 24, 240}};
+  return {/*stages=*/3,
+          {/*factors=*/3, /*parts=*/3, /*hasMultiplier=*/true},
+          {2, 2, 8, 4},
+          {24, 24, 208, 72}};
+}
 
 //===----------------------------------------------------------------------===//
 // Which kernels
@@ -46,7 +77,7 @@ static constexpr int64_t kWarps[] = {4, 8, 4}, kRegisters[] = {24, 232, 24};
 /// The schedule of a program of both kernels, by that of the kernel over rows.
 static tile::MatmulAttr getSchedule(tile::MatmulAttr overRows) {
   MatmulFields fields(overRows);
-  fields.stages = kStages;
+  fields.stages = CrossedPlan::get(overRows.getColumns()).stages;
   return fields.getAttr(overRows.getContext());
 }
 
@@ -68,26 +99,28 @@ bool bastile::fitsCrossedProgram(const CrossedKernels &crossed,
   tile::KernelOp rows = crossed.overRows;
   tile::DotOp rowsDot = crossed.rowsDot, columnsDot = crossed.columnsDot;
   if (!schedule || !other || !schedule.isSpecialized() ||
-      !other.isSpecialized() || schedule.getSteps() != 1 ||
-      schedule.getBlocks() != 1 || other.getBlocks() != 1 ||
-      schedule.getDotWarps() != kWarps[1] ||
-      schedule.getThreads() != other.getThreads() ||
+      !other.isSpecialized() || schedule.getBlocks() != 1 ||
+      other.getBlocks() != 1 || schedule.getThreads() != other.getThreads() ||
       schedule.getPersistent() != other.getPersistent() ||
       schedule.getPersistent() > 1 || schedule.getTileMatrices() != 1)
     return false;
+  const CrossedPlan plan = CrossedPlan::get(schedule.getColumns());
   const KernelSpace space(rows);
   const MatmulShape shape(rows, space);
-  // Each warpgroup multiplies the factor for the columns of 64 rows, which the
-  // adding role's four warps have as rows of steps.
+  // A warpgroup's product has 64 rows. Those of two are the columns of a part,
+  // whose transpose they multiply; those of a multiplier the rows of a step.
   const int64_t size = columnsDot.getSumType().getShape().back();
-  if (size != 2 * kRows || size != schedule.getColumns() ||
+  if ((size != kRows && size != 2 * kRows) || size != schedule.getColumns() ||
       schedule.getRows() != 2 * kRows || schedule.getDepth() != kRows ||
+      schedule.getDotWarps() != plan.warps[Compute] ||
+      (schedule.getSteps() == 1) == plan.slots.hasMultiplier ||
       shape.mostShown || getElementBytes(rowsDot.getFactorType()) != 2)
     return false;
   const Extents extents{schedule.getRows(), schedule.getColumns(),
                         schedule.getDepth(), schedule.getRows()};
   MatmulFields fields(getSchedule(schedule));
-  return getStagedBytes(fields, shape) + AddedSums::getBytes(extents, 2) +
+  return getStagedBytes(fields, shape) +
+                 plan.slots.getBytes(extents, /*elementBytes=*/2) +
                  getFirstStagedByte(fields, shape) <=
              target.maxSharedBytesPerBlock &&
          endsWithAll(crossed, space);
@@ -107,21 +140,26 @@ public:
               getSchedule(cast<tile::MatmulAttr>(
                   *tile::KernelOp(crossed.overRows).getSchedule())),
               /*onHost=*/false),
-        builder(frame.builder) {}
+        builder(frame.builder),
+        plan(CrossedPlan::get(frame.schedule.getColumns())) {}
 
   tile::ProgramOp build(BlockArgument sums, DictionaryAttr marks,
                         StringRef name);
 
 private:
   void compute(StreamPipeline &pipeline);
+  void multiplySteps(StreamPipeline &pipeline);
+  void leaveStepBefore(Value number, Value part);
   void addSteps(StreamPipeline &pipeline, SharedSums &shared);
   Value emitTurn(StreamPipeline &pipeline, SharedSums &shared);
-  void addStep(SharedSums &shared, Value number, Value counter, Value turn);
+  void awaitTurn(SharedSums &shared, Value counter, Value turn);
+  void addStep(SharedSums &shared, Value number, Value turn);
   void passTurn(SharedSums &shared, ValueRange behind, int64_t pending);
 
   CrossedKernels crossed;
   ProgramFrame frame;
   ImplicitLocOpBuilder &builder;
+  const CrossedPlan plan;
   std::optional<AddedSums> added;
 };
 
@@ -130,7 +168,8 @@ private:
 tile::ProgramOp CrossedBuilder::build(BlockArgument sums, DictionaryAttr marks,
                                       StringRef name) {
   tile::ProgramOp program = frame.create(name);
-  const int64_t warps = kWarps[0] + kWarps[1] + kWarps[2];
+  const int64_t warps = std::accumulate(plan.warps.begin(), plan.warps.end(),
+                                        static_cast<int64_t>(0));
   program.setScheduleAttr(tile::LaunchAttr::get(
       builder.getContext(), warps * kWarp, /*cluster=*/0, /*persistent=*/0));
   // There are no boxes of tensors without rows: the programs of each kernel
@@ -143,27 +182,31 @@ tile::ProgramOp CrossedBuilder::build(BlockArgument sums, DictionaryAttr marks,
       frame, crossed.rowsDot,
       frame.operands.findFactor(crossed.innerDot,
                                 frame.space.getRowFactor(crossed.innerDot)),
-      pipeline.getBytes());
+      plan.slots, pipeline.getBytes());
   pipeline.setAddedSums(*added);
   Value number = tile::ProgramIdOp::create(builder);
   frame.countTiles();
   frame.reversed = findPlaceInWaves(frame, number);
   tile::SynchronizeOp::create(builder, /*cluster=*/false);
-  auto roles = tile::RolesOp::create(
-      builder, ArrayRef<int64_t>(kWarps),
-      ArrayRef<int64_t>{pipeline.getCopyThreads(), kWarps[1] * kWarp, 1},
-      builder.getDenseI64ArrayAttr(kRegisters),
-      /*rolesCount=*/3);
-  auto enter = [&](unsigned role) {
-    builder.createBlock(&roles.getRoles()[role]);
-  };
-  auto getZero = [&]() -> Value { return frame.constant(0); };
-  enter(0);
-  pipeline.copy(getZero(), getZero());
-  enter(1);
+  SmallVector<int64_t, 4> threads{pipeline.getCopyThreads(), 1,
+                                  plan.warps[Compute] * kWarp};
+  if (added->hasMultiplier())
+    threads.push_back(plan.warps[Multiply] * kWarp);
+  auto roles =
+      tile::RolesOp::create(builder, plan.warps, threads,
+                            builder.getDenseI64ArrayAttr(plan.registers),
+                            static_cast<unsigned>(plan.warps.size()));
+  auto enter = [&](Role role) { builder.createBlock(&roles.getRoles()[role]); };
+  enter(Copy);
+  pipeline.copy(frame.constant(0), frame.constant(0));
+  enter(Compute);
   compute(pipeline);
-  enter(2);
+  enter(Add);
   addSteps(pipeline, shared);
+  if (added->hasMultiplier()) {
+    enter(Multiply);
+    multiplySteps(pipeline);
+  }
   builder.setInsertionPointAfter(roles);
   tile::ReturnOp::create(builder, ValueRange());
   return program;
@@ -171,8 +214,10 @@ tile::ProgramOp CrossedBuilder::build(BlockArgument sums, DictionaryAttr marks,
 
 /// Computes the results of the kernel over rows.
 void CrossedBuilder::compute(StreamPipeline &pipeline) {
-  pipeline.compute(frame.constant(0), frame.constant(0));
-  // No warpgroup reads what the tile has as a whole any more.
+  Value end = pipeline.compute(frame.constant(0), frame.constant(0));
+  // Nobody reads what the tile has as a whole any more.
+  if (added->hasMultiplier())
+    added->awaitMultiplier(end);
   tile::SynchronizeOp::create(builder, /*cluster=*/false);
   BoxStores stores(frame, EpilogueShape::get(frame).columns, /*offset=*/0);
   int64_t firstByte = 0;
@@ -180,6 +225,37 @@ void CrossedBuilder::compute(StreamPipeline &pipeline) {
     stores.store(index, tile);
   }).emit();
   BoxStores::wait(builder, /*pending=*/0);
+}
+
+/// Multiplies the factors of all steps. A step's product begins ahead of the
+/// part of the step before, which it need not wait for.
+void CrossedBuilder::multiplySteps(StreamPipeline &pipeline) {
+  Value tile = pipeline.awaitWhole(added->getWhole());
+  auto type = RankedTensorType::get(
+      {frame.extents.streamed, frame.extents.columns}, builder.getF32Type(),
+      tile::MmaAttr::get(builder.getContext(), plan.warps[Multiply]));
+  Value zeros = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
+  const SmallVector<Value> last = pipeline.buildOverTile(
+      {frame.constant(0), zeros}, [&](ValueRange before) -> SmallVector<Value> {
+        Value number = before[0];
+        Value product = added->multiply(tile, number);
+        leaveStepBefore(number, before[1]);
+        Value part = waitForSum(builder, product);
+        added->releaseFactor(number);
+        return {arith::AddIOp::create(builder, number, frame.constant(1)),
+                part};
+      });
+  leaveStepBefore(last[0], last[1]);
+}
+
+/// Leaves `part` of the step ahead of `number`, if there is one.
+void CrossedBuilder::leaveStepBefore(Value number, Value part) {
+  Value isAny = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, number,
+                                      frame.constant(0));
+  auto branch = scf::IfOp::create(builder, isAny);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(branch.thenYield());
+  added->leave(part, arith::SubIOp::create(builder, number, frame.constant(1)));
 }
 
 /// Adds the parts of all steps to memory. A turn ends when what has been added
@@ -191,8 +267,9 @@ void CrossedBuilder::addSteps(StreamPipeline &pipeline, SharedSums &shared) {
       {zero, zero, zero}, [&](ValueRange before) -> SmallVector<Value> {
         Value number = before.front(), turn = emitTurn(pipeline, shared);
         Value counter = shared.getCounter();
+        awaitTurn(shared, counter, turn);
         added->await(number);
-        addStep(shared, number, counter, turn);
+        addStep(shared, number, turn);
         passTurn(shared, before, /*pending=*/1);
         tile::WaitStoresOp::create(builder, /*pending=*/0, /*warp=*/false);
         added->release(number);
@@ -211,10 +288,19 @@ Value CrossedBuilder::emitTurn(StreamPipeline &pipeline, SharedSums &shared) {
       arith::SubIOp::create(builder, shared.emitLastTile(pipeline), tile));
 }
 
-/// Begins to add the part of step `number` to memory in its turn, or to store
-/// it, if it is the first one.
-void CrossedBuilder::addStep(SharedSums &shared, Value number, Value counter,
-                             Value turn) {
+/// Waits for turn `turn` of a step. The first one of all need not.
+void CrossedBuilder::awaitTurn(SharedSums &shared, Value counter, Value turn) {
+  Value isLater = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, turn,
+                                        frame.constant(0));
+  auto branch = scf::IfOp::create(builder, isLater);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(branch.thenYield());
+  tile::AwaitCountOp::create(builder, shared.getCounters(), counter, turn);
+}
+
+/// Begins to add the part of step `number` to memory, or to store it, if it is
+/// the first one.
+void CrossedBuilder::addStep(SharedSums &shared, Value number, Value turn) {
   Value slot = added->getSlot(number);
   const SmallVector<Value> indices = shared.getIndices();
   Value isFirst = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, turn,
@@ -225,7 +311,6 @@ void CrossedBuilder::addStep(SharedSums &shared, Value number, Value counter,
   tile::StoreBoxOp::create(builder, added->getParts(), slot, shared.getSums(),
                            indices);
   builder.setInsertionPoint(branch.elseYield());
-  tile::AwaitCountOp::create(builder, shared.getCounters(), counter, turn);
   tile::StoreBoxOp::create(builder, added->getParts(), slot, shared.getSums(),
                            indices, /*warp=*/false, /*add=*/true);
 }

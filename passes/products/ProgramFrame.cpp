@@ -367,7 +367,6 @@ SmallVector<Value> ProgramFrame::buildOverBatch(ArrayRef<StringAttr> summed,
   return SmallVector<Value>(loop.getResults());
 }
 
-/// What a loop from `first` to `end` comes to at `place`.
 Value ProgramFrame::mirror(Value place, Value first, Value end) {
   if (!reversed)
     return place;
@@ -387,8 +386,11 @@ Value ProgramFrame::getStream(Value step, Value origin) {
 
 SmallVector<Value> ProgramFrame::buildOverSteps(Value first, Value end,
                                                 ValueRange initial, Body body,
-                                                Value origin) {
-  auto loop = scf::ForOp::create(builder, first, end, constant(1), initial);
+                                                Value origin, int64_t ahead) {
+  Value begin = first;
+  if (ahead != 0)
+    begin = arith::AddIOp::create(builder, first, constant(ahead));
+  auto loop = scf::ForOp::create(builder, begin, end, constant(1), initial);
   emitter.enterLoop(loop);
   {
     OpBuilder::InsertionGuard guard(builder);

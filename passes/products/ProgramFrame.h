@@ -67,11 +67,15 @@ public:
   buildOverBatch(llvm::ArrayRef<mlir::StringAttr> summed,
                  mlir::ValueRange initial, Body body);
 
-  /// Builds `body`, which carries values, for steps along k from `first` to
-  /// `end`. Step 0 begins at `origin`, or at 0 if that is null.
+  /// Builds `body`, which carries values, for the steps along k from `first` to
+  /// `end`, without the first `ahead` ones. Step 0 begins at `origin`, or at 0
+  /// if that is null.
   llvm::SmallVector<mlir::Value>
   buildOverSteps(mlir::Value first, mlir::Value end, mlir::ValueRange initial,
-                 Body body, mlir::Value origin = mlir::Value());
+                 Body body, mlir::Value origin = mlir::Value(),
+                 int64_t ahead = 0);
+  /// The step that a loop from `first` to `end` comes to at `place`.
+  mlir::Value mirror(mlir::Value place, mlir::Value first, mlir::Value end);
 
   /// Builds the one step `number` along k, whose values are the result.
   llvm::SmallVector<mlir::Value>
@@ -109,7 +113,6 @@ private:
   bool hasColumnTiles() const { return !space.hasComputedLeft(); }
   void findMatrix(mlir::Value number);
   mlir::Value getStream(mlir::Value step, mlir::Value origin);
-  mlir::Value mirror(mlir::Value place, mlir::Value first, mlir::Value end);
   int64_t getPlaces(mlir::StringAttr name);
   mlir::Value countParts(mlir::StringAttr name);
 

@@ -7,84 +7,119 @@
 #include "passes/roles/AddedSums.h"
 
 #include "dialect/ElementBytes.h"
+#include "dialect/Warps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/products/StagedTiles.h"
 
 using namespace mlir;
 using namespace bastile;
 
-/// While one step's factor or part is read, the next one is written.
-static constexpr int64_t kSlots = 2;
-static constexpr int64_t kSumBytes = 4;
+static constexpr int64_t kMultiplierWarps = kWarpgroup / kWarp;
 
-int64_t AddedSums::getBytes(const Extents &extents, int64_t elementBytes) {
-  return kSlots * extents.streamed *
-         (extents.rows * elementBytes + extents.columns * kSumBytes);
+int64_t AddedSums::Slots::getBytes(const Extents &extents,
+                                   int64_t elementBytes) const {
+  constexpr int64_t sumBytes = 4;
+  return extents.streamed * (factors * extents.rows * elementBytes +
+                             parts * extents.columns * sumBytes);
 }
 
 AddedSums::AddedSums(ProgramFrame &frame, tile::DotOp sharing, unsigned whole,
-                     int64_t offset)
+                     const Slots &slots, int64_t offset)
     : frame(frame), builder(frame.builder), extents(frame.extents),
-      sharing(sharing), whole(whole), ring(frame.builder, kSlots) {
+      sharing(sharing), whole(whole), slots(slots),
+      factorRing(frame.builder, slots.factors),
+      partRing(frame.builder, slots.parts) {
   const int64_t warps = frame.schedule.getDotWarps();
   MLIRContext *context = builder.getContext();
   auto addBuffer = [&](MemRefType type, int64_t first) -> Value {
     return tile::BufferOp::create(builder, type,
                                   builder.getI64IntegerAttr(first));
   };
-  const MemRefType factorType = getSlotsType(
-      context, kSlots, extents.rows, extents.streamed, sharing.getFactorType());
+  const MemRefType factorType =
+      getSlotsType(context, slots.factors, extents.rows, extents.streamed,
+                   sharing.getFactorType());
   factors = addBuffer(factorType, offset);
   offset += factorType.getNumElements() * getElementBytes(factorType);
-  Type sumType = builder.getF32Type();
-  parts = addBuffer(
-      getSlotsType(context, kSlots, extents.streamed, extents.columns, sumType),
-      offset);
-  factorFull = ring.makeBarriers(warps);
-  full = ring.makeBarriers(warps);
-  empty = ring.makeBarriers(/*arrivals=*/1);
+  parts = addBuffer(getSlotsType(context, slots.parts, extents.streamed,
+                                 extents.columns, builder.getF32Type()),
+                    offset);
+  factorFull = factorRing.makeBarriers(warps);
+  if (hasMultiplier())
+    factorEmpty = factorRing.makeBarriers(kMultiplierWarps);
+  partFull = partRing.makeBarriers(hasMultiplier() ? kMultiplierWarps : warps);
+  partEmpty = partRing.makeBarriers(/*arrivals=*/1);
 }
 
-Value AddedSums::begin(Value left, Value tile, Value number) {
-  Value slot = ring.getSlot(number);
-  // The slot was multiplied two steps ago, and no warpgroup comes to a step's
-  // product before all of them have ended the step before.
+/// Waits until what the slot of fill `number` had before has been read.
+void AddedSums::awaitFree(const SlotRing &ring, Value barriers, Value number) {
+  tile::AwaitOp::create(builder, TypeRange(), barriers, ring.getSlot(number),
+                        ring.getParity(number, /*ahead=*/1), ValueRange());
+}
+
+void AddedSums::give(Value left, Value number) {
+  Value slot = factorRing.getSlot(number);
+  // Where the warpgroups multiply, the slot was read two steps ago, and none of
+  // them comes to a step's product before all have ended the step before.
+  if (hasMultiplier())
+    awaitFree(factorRing, factorEmpty, number);
   tile::KeepOp::create(builder, left, factors, slot);
   tile::FenceSharedOp::create(builder);
   tile::ArriveOp::create(builder, factorFull, slot, /*cluster=*/false,
                          /*warps=*/true);
-  auto slots = cast<MemRefType>(factors.getType());
-  Type type =
-      MemRefType::get(slots.getShape().drop_front(), slots.getElementType(),
-                      slots.getLayout(), slots.getMemorySpace());
+}
+
+Value AddedSums::multiply(Value tile, Value number) {
+  Value slot = factorRing.getSlot(number);
+  auto all = cast<MemRefType>(factors.getType());
+  Type type = MemRefType::get(all.getShape().drop_front(), all.getElementType(),
+                              all.getLayout(), all.getMemorySpace());
   Value factor =
       tile::AwaitOp::create(builder, type, factorFull, slot,
-                            ring.getParity(number, /*ahead=*/0), factors)
+                            factorRing.getParity(number, /*ahead=*/0), factors)
           .getTiles()
           .front();
-  auto part = RankedTensorType::get({extents.columns, extents.streamed},
-                                    builder.getF32Type(), frame.layout);
+  SmallVector<int64_t> shape{extents.columns, extents.streamed};
+  Attribute layout = frame.layout;
+  Value left = tile, right = factor;
+  if (hasMultiplier()) {
+    std::swap(shape[0], shape[1]);
+    std::swap(left, right);
+    layout = tile::MmaAttr::get(builder.getContext(), kMultiplierWarps);
+  }
+  auto part = RankedTensorType::get(shape, builder.getF32Type(), layout);
   return tile::DotOp::create(
-      builder, tile::PendingType::get(builder.getContext(), part), tile, factor,
+      builder, tile::PendingType::get(builder.getContext(), part), left, right,
       /*accumulator=*/Value(), ArrayRef<int64_t>{0, 0});
 }
 
 void AddedSums::leave(Value part, Value number) {
-  Value slot = ring.getSlot(number);
-  tile::AwaitOp::create(builder, TypeRange(), empty, slot,
-                        ring.getParity(number, /*ahead=*/1), ValueRange());
-  tile::KeepOp::create(builder, part, parts, slot, /*transposed=*/true);
+  Value slot = partRing.getSlot(number);
+  awaitFree(partRing, partEmpty, number);
+  tile::KeepOp::create(builder, part, parts, slot,
+                       /*transposed=*/!hasMultiplier());
   tile::FenceSharedOp::create(builder);
-  tile::ArriveOp::create(builder, full, slot, /*cluster=*/false,
+  tile::ArriveOp::create(builder, partFull, slot, /*cluster=*/false,
                          /*warps=*/true);
 }
 
+void AddedSums::releaseFactor(Value number) {
+  tile::ArriveOp::create(builder, factorEmpty, factorRing.getSlot(number),
+                         /*cluster=*/false, /*warps=*/true);
+}
+
+void AddedSums::awaitMultiplier(Value number) {
+  for (int64_t ahead = 0; ahead < slots.factors; ++ahead)
+    awaitFree(factorRing, factorEmpty,
+              arith::AddIOp::create(builder, number, frame.constant(ahead)));
+}
+
 void AddedSums::await(Value number) {
-  tile::AwaitOp::create(builder, TypeRange(), full, ring.getSlot(number),
-                        ring.getParity(number, /*ahead=*/0), ValueRange());
+  tile::AwaitOp::create(builder, TypeRange(), partFull,
+                        partRing.getSlot(number),
+                        partRing.getParity(number, /*ahead=*/0), ValueRange());
 }
 
 void AddedSums::release(Value number) {
-  tile::ArriveOp::create(builder, empty, ring.getSlot(number),
+  tile::ArriveOp::create(builder, partEmpty, partRing.getSlot(number),
                          /*cluster=*/false, /*warps=*/false);
 }

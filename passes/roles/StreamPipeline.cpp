@@ -253,6 +253,11 @@ SmallVector<Value> StreamPipeline::buildOverTile(ValueRange initial,
                               });
 }
 
+Value StreamPipeline::awaitWhole(unsigned operand) {
+  whole.await(frame.constant(0));
+  return whole.getTile(operand);
+}
+
 Value StreamPipeline::emitLastRow() {
   return emitLastVisitor(builder, frame.emitter, frame.space, visited);
 }
@@ -292,13 +297,36 @@ Value StreamPipeline::compute(Value at, Value turn) {
   return next;
 }
 
+/// Builds `body`, which makes other values of `initial`, for a `range` that has
+/// steps.
+SmallVector<Value> StreamPipeline::buildUnlessEmpty(
+    const StepRange &range, ValueRange initial,
+    llvm::function_ref<SmallVector<Value>()> body) {
+  Value hasSteps = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                         range.first, range.end);
+  auto branch = scf::IfOp::create(builder, initial.getTypes(), hasSteps,
+                                  /*withElseRegion=*/true);
+  // What the branch computes is not there behind it.
+  SpaceEmitter::Scope scope(frame.emitter);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, initial);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, body());
+  return SmallVector<Value>(branch.getResults());
+}
+
 /// Computes the steps of a tile of one matrix. `initial` and the result are the
 /// accumulators and a number of steps.
 SmallVector<Value> StreamPipeline::computeSteps(StreamSums &streamSums,
                                                 ValueRange initial) {
-  if (!endsSteps())
-    return computeStepsAhead(streamSums, initial);
   const StepRange range = emitRange();
+  if (!endsSteps() && !added)
+    return computeStepsAhead(streamSums, range, initial);
+  if (!endsSteps())
+    return buildUnlessEmpty(range, initial, [&] {
+      return computeStepsAhead(streamSums, range, initial);
+    });
   return buildOverSteps(range, initial, [&](ValueRange before) {
     loadNumbersOfRows();
     awaitStep(before.back());
@@ -332,8 +360,8 @@ SmallVector<Value> StreamPipeline::computeStep(StreamSums &streamSums,
             product, frame.emitter.roundLeft(product.dot, product.left),
             /*masksRows=*/isAdded);
         if (isAdded) {
-          addedSum =
-              added->begin(left, whole.getTile(added->getWhole()), number);
+          added->give(left, number);
+          addedSum = added->multiply(whole.getTile(added->getWhole()), number);
           ahead = products.size();
         }
         products.push_back(beginProduct(
@@ -351,14 +379,15 @@ SmallVector<Value> StreamPipeline::computeStep(StreamSums &streamSums,
   return after;
 }
 
-/// The same, with the products of a step in the step behind it, or behind the
-/// loop, which carries their left factors.
+/// Computes the steps of `range`, of which there is one at least, with the
+/// products of a step in the step behind it, or behind the loop, which carries
+/// their left factors.
 SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
+                                                     const StepRange &range,
                                                      ValueRange initial) {
   const size_t numSums = initial.size() - 1;
-  const StepRange range = emitRange();
   SmallVector<Value> carried = frame.buildStep(
-      range.first,
+      frame.mirror(range.first, range.first, range.end),
       [&]() {
         loadNumbersOfRows();
         awaitStep(initial.back());
@@ -369,7 +398,7 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
   Value one = frame.constant(1);
   carried.push_back(arith::AddIOp::create(builder, number, one));
   carried = frame.buildOverSteps(
-      arith::AddIOp::create(builder, range.first, one), range.end, carried,
+      range.first, range.end, carried,
       [&](ValueRange before) {
         loadNumbersOfRows();
         Value last = arith::SubIOp::create(builder, before.back(), one);
@@ -378,8 +407,9 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
         if (takesTurns())
           tile::TakeTurnOp::create(builder);
         beginStep();
-        SmallVector<Value> products = beginProducts(
-            before.take_front(numSums), before.drop_front(numSums).drop_back());
+        SmallVector<Value> products =
+            beginProducts(last, before.take_front(numSums),
+                          before.drop_front(numSums).drop_back());
         if (takesTurns())
           tile::PassTurnOp::create(builder);
         SmallVector<Value> after =
@@ -388,12 +418,12 @@ SmallVector<Value> StreamPipeline::computeStepsAhead(StreamSums &streamSums,
         after.push_back(arith::AddIOp::create(builder, number, one));
         return after;
       },
-      range.origin);
+      range.origin, /*ahead=*/1);
   Value next = carried.pop_back_val();
   Value last = arith::SubIOp::create(builder, next, one);
   awaitProducts(last);
   SmallVector<Value> products =
-      beginProducts(ArrayRef(carried).take_front(numSums),
+      beginProducts(last, ArrayRef(carried).take_front(numSums),
                     ArrayRef(carried).drop_front(numSums));
   carried.truncate(numSums);
   waitForProducts(products, carried);
@@ -428,8 +458,9 @@ SmallVector<Value> StreamPipeline::computeFactors(StreamSums &streamSums,
           sum = streamSums.rescale(product, wait.getResult(0));
           left = wait.getResult(1);
         }
-        factors.push_back(streamSums.mask(
-            product, frame.emitter.roundLeft(product.dot, left)));
+        factors.push_back(
+            streamSums.mask(product, frame.emitter.roundLeft(product.dot, left),
+                            /*masksRows=*/added && added->takes(product.dot)));
         return sum;
       });
   releaseNumbers();
@@ -523,13 +554,17 @@ void StreamPipeline::awaitProducts(Value last) {
 
 /// Begins products whose right factors have been waited for, with what was
 /// added up ahead of their step and its left factors, in the order of the sums.
-SmallVector<Value> StreamPipeline::beginProducts(ValueRange before,
+SmallVector<Value> StreamPipeline::beginProducts(Value last, ValueRange before,
                                                  ValueRange factors) {
   SmallVector<Value> products;
   for (auto [index, op] : llvm::enumerate(sums))
-    if (auto dot = dyn_cast<tile::DotOp>(op))
-      products.push_back(
-          beginProduct(dot, factors[products.size()], before[index]));
+    if (auto dot = dyn_cast<tile::DotOp>(op)) {
+      Value factor = factors[products.size()];
+      // Ahead of its own product, which reads the registers of the factor.
+      if (added && added->takes(dot))
+        added->give(factor, last);
+      products.push_back(beginProduct(dot, factor, before[index]));
+    }
   running = products.size();
   return products;
 }

@@ -60,6 +60,9 @@ public:
   int64_t getCopyThreads() const override;
   /// Lets steps give what they compute of a factor to `sums`, too.
   void setAddedSums(AddedSums &sums) { added = &sums; }
+  /// In a role that does not compute, waits for what the first tile has as a
+  /// whole, and returns the tile of operand `operand`.
+  mlir::Value awaitWhole(unsigned operand);
   /// The steps of the tile.
   StepRange emitRange();
   /// Builds `body`, which carries values, for each step of the tile's matrices.
@@ -92,7 +95,8 @@ private:
   void beginStep();
   mlir::Value beginProduct(tile::DotOp dot, mlir::Value left, mlir::Value sum);
   void awaitProducts(mlir::Value last);
-  llvm::SmallVector<mlir::Value> beginProducts(mlir::ValueRange before,
+  llvm::SmallVector<mlir::Value> beginProducts(mlir::Value last,
+                                               mlir::ValueRange before,
                                                mlir::ValueRange factors);
   void waitForProducts(llvm::ArrayRef<mlir::Value> products,
                        llvm::MutableArrayRef<mlir::Value> totals);
@@ -102,14 +106,21 @@ private:
                  llvm::ArrayRef<mlir::Value> products);
   llvm::SmallVector<mlir::Value> computeSteps(StreamSums &streamSums,
                                               mlir::ValueRange initial);
+  llvm::SmallVector<mlir::Value>
+  buildUnlessEmpty(const StepRange &range, mlir::ValueRange initial,
+                   llvm::function_ref<llvm::SmallVector<mlir::Value>()> body);
   llvm::SmallVector<mlir::Value> computeStepsAhead(StreamSums &streamSums,
+                                                   const StepRange &range,
                                                    mlir::ValueRange initial);
   llvm::SmallVector<mlir::Value> computeStep(StreamSums &streamSums,
                                              mlir::ValueRange before);
   /// Whether warpgroups begin their inner products one after the other. Where
   /// each of them multiplies what all have computed, they wait for each other
   /// anyway.
-  bool takesTurns() const { return frame.schedule.getDotWarps() > 4 && !added; }
+  bool takesTurns() const {
+    return frame.schedule.getDotWarps() > 4 &&
+           !(added && !added->hasMultiplier());
+  }
   /// Whether the products of a step end before the next one begins.
   bool endsSteps() const { return frame.schedule.getSteps() == 1; }
 

@@ -32,17 +32,24 @@ def check_crossed(source, *arguments):
     check(source, "--grad", *arguments, *HOPPER)
 
 
-@pytest.mark.long(every=4)
+#: With heads of 64, four warps more multiply what programs add up.
+of_all_sizes = pytest.mark.parametrize("size", [64, 128])
+
+
+@pytest.mark.long(every=5)
+@of_all_sizes
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(
     "lengths",
     [(139, 133), (1, 1), (128, 128), (129, 64), (63, 257), (300, 9), (9, 300)],
 )
-def test_lengths(lengths, masked):
+def test_lengths(lengths, masked, size):
     """Tiles and steps that are full and that are not; under the mask, steps that no tile
     has, whose sums are 0, and tiles without a step."""
     queries, keys = lengths
-    check_crossed(attention(128, masked=masked), *shapes((queries, 128), (keys, 128)))
+    check_crossed(
+        attention(size, masked=masked), *shapes((queries, size), (keys, size))
+    )
 
 
 #: `d` is infinite where a key is 0, as those beyond the end of a tile are.
@@ -68,34 +75,38 @@ func.func @f(%q: !x, %k: !x, %v: !x, %g: !x) -> (!sums, !sums, !sums) {
 """
 
 
-def test_infinities_beyond_the_last_key():
+@of_all_sizes
+def test_infinities_beyond_the_last_key(size):
     """Sums over the keys have no part of rows that only a tile has."""
-    assert merges(emit(RECIPROCALS, "tiled", "--target=sm_90a"), "f")
-    queries, keys = "75x128", "140x128"
-    sizes = {"q": queries, "g": queries, "k": keys, "v": keys}
-    arguments = [f"--shape={name}={size}" for name, size in sizes.items()]
-    check(RECIPROCALS, *arguments, *HOPPER)
+    source = RECIPROCALS.replace("?x128x", f"?x{size}x")
+    assert merges(emit(source, "tiled", "--target=sm_90a"), "f")
+    queries, keys = f"75x{size}", f"140x{size}"
+    shapes = {"q": queries, "g": queries, "k": keys, "v": keys}
+    arguments = [f"--shape={name}={shape}" for name, shape in shapes.items()]
+    check(source, *arguments, *HOPPER)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize(
     "batch", [(1, 1, 1), (1, 2, 3), (3, 1, 2), (5, 1, 1), (2, 3, 1)]
 )
 @pytest.mark.parametrize("masked", [False, True])
-def test_heads_that_share_keys(batch, masked):
+@of_all_sizes
+def test_heads_that_share_keys(size, batch, masked):
     """A wave with as many matrices in both halves, and with one more in the second."""
-    source = attention(128, (None, None, None), (None, None, 1), masked=masked)
+    source = attention(size, (None, None, None), (None, None, 1), masked=masked)
     heads = *batch[:2], 1
-    check_crossed(source, *shapes((*batch, 140, 128), (*heads, 260, 128)))
+    check_crossed(source, *shapes((*batch, 140, size), (*heads, 260, size)))
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=5)
+@of_all_sizes
 @pytest.mark.parametrize("lengths", [(130, 0), (0, 130), (0, 0)])
-def test_no_rows(lengths):
+def test_no_rows(lengths, size):
     """Sums of nothing are 0, those over queries and those over keys."""
     queries, keys = lengths
-    source = attention(128, (None, None), (None, 1), between="activation")
-    check_crossed(source, *shapes((2, 3, queries, 128), (2, 1, keys, 128)))
+    source = attention(size, (None, None), (None, 1), between="activation")
+    check_crossed(source, *shapes((2, 3, queries, size), (2, 1, keys, size)))
 
 
 def test_heads_that_share_queries():
@@ -112,10 +123,11 @@ def test_heads_that_share_queries():
 
 
 @pytest.mark.long
-def test_many_waves():
+@of_all_sizes
+def test_many_waves(size):
     """More programs than one wave has."""
-    source = attention(128, (None,), (None,), masked=True)
-    check_crossed(source, *shapes((261, 66, 128), (261, 130, 128)))
+    source = attention(size, (None,), (None,), masked=True)
+    check_crossed(source, *shapes((261, 66, size), (261, 130, size)))
 
 
 @pytest.mark.long
@@ -127,7 +139,7 @@ def test_sections(keys, matrices):
     check_crossed(source, *shapes((matrices, 1, 128), (matrices, keys, 128)))
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(
     "options",
     [
@@ -137,22 +149,24 @@ def test_sections(keys, matrices):
         {"between": "sink", "masked": True},
     ],
 )
-def test_formulas(options):
-    source = attention(128, (None,), (None,), **options)
-    check_crossed(source, *shapes((2, 71, 128), (2, 139, 128)))
+@of_all_sizes
+def test_formulas(size, options):
+    source = attention(size, (None,), (None,), **options)
+    check_crossed(source, *shapes((2, 71, size), (2, 139, size)))
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("place", ["--gap=3", "--offset=1"])
-def test_operands_that_boxes_do_not_take(place, masked):
+@of_all_sizes
+def test_operands_that_boxes_do_not_take(size, place, masked):
     """Programs of both kernels run one after the other."""
-    source = attention(128, (None, None), (None, 1), masked=masked)
-    check_crossed(source, *shapes((2, 3, 71, 128), (2, 1, 139, 128)), place)
+    source = attention(size, (None, None), (None, 1), masked=masked)
+    check_crossed(source, *shapes((2, 3, 71, size), (2, 1, 139, size)), place)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("size", [64, 96, 256])
+@pytest.mark.parametrize("size", [80, 96, 256])
 def test_other_heads(size):
     """They have a program for each kernel, and round in it."""
     source = attention(size, masked=True)

@@ -25,7 +25,7 @@
 // SPLIT-NEXT: tile.launch [@scaled_kernel1]
 // SPLIT-NEXT: tile.launch [@scaled_kernel0_end](%[[L]])
 //
-// One program has both kernels, and a third role that adds to memory. Programs of
+// One program has both kernels, and a role that adds to memory. Programs of
 // few tiles come after each other where boxes do not take operands.
 // TILED-LABEL: tile.program @scaled_kernel1_unaligned(
 // TILED-SAME: tile.counters = {k = 64 : i64}
@@ -36,25 +36,26 @@
 // TILED-LABEL: tile.program @scaled_kernel1(
 // TILED-SAME: %[[SUMS:[a-z0-9]*]]: !tile.tensor_map<memref<?x128xf32, strided<[?, 1]>>, box = [64, 32], swizzle = 128> {tile.dimensions = ["k", "n"]}, %[[COUNTERS:[a-z0-9]*]]: memref<?xi32> {tile.counters = {k = 64 : i64}}
 // TILED-SAME: merged = ["scaled_kernel0"]
-// TILED-SAME: schedule = #tile.launch<threads = 512>
-// TILED: tile.roles warps [4, 8, 4] threads [1, 256, 1] registers [24, 232, 24] {
+// TILED-SAME: schedule = #tile.launch<threads = 384>
+// TILED: tile.roles warps [2, 2, 8] threads [1, 1, 256] registers [24, 24, 240] {
+// TILED: }, {
+// TILED: %[[LAST:.*]]:3 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[BEFORE:.*]] = %{{.*}}, %[[COUNT:.*]] = %{{.*}})
+// TILED: scf.if
+// TILED-NEXT: tile.await_count %[[COUNTERS]][%[[TURN:.*]]] reaches
+// TILED: scf.if
+// TILED-NEXT: tile.store_box %[[PARTS:.*]][{{.*}}] to %[[SUMS]]
+// TILED-NEXT: } else {
+// TILED-NEXT: tile.store_box %[[PARTS]][{{.*}}] to %[[SUMS]][{{.*}}] add
+// TILED: tile.release_count %[[COUNTERS]][%[[BEFORE]]] to %[[COUNT]] pending 1
+// TILED: tile.wait_stores 0
+// TILED: tile.release_count %[[COUNTERS]][%[[LAST]]#1] to %[[LAST]]#2 :
 // TILED: }, {
 // TILED: scf.for
 // TILED: tile.keep %[[DS:.*]], %[[FACTORS:.*]][
 // TILED: tile.dot %{{.*}} contract [0, 0]
 // TILED: tile.dot %[[DS]], %{{.*}} contract [1, 0]
 // TILED: %[[PART:.*]] = tile.wait_dots 2 of
-// TILED: tile.keep %[[PART]], %[[PARTS:.*]][{{.*}}] transposed
-// TILED: }, {
-// TILED: %[[LAST:.*]]:3 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[BEFORE:.*]] = %{{.*}}, %[[COUNT:.*]] = %{{.*}})
-// TILED: scf.if
-// TILED-NEXT: tile.store_box %[[PARTS]][{{.*}}] to %[[SUMS]]
-// TILED-NEXT: } else {
-// TILED-NEXT: tile.await_count %[[COUNTERS]][%[[TURN:.*]]] reaches
-// TILED-NEXT: tile.store_box %[[PARTS]][{{.*}}] to %[[SUMS]][{{.*}}] add
-// TILED: tile.release_count %[[COUNTERS]][%[[BEFORE]]] to %[[COUNT]] pending 1
-// TILED: tile.wait_stores 0
-// TILED: tile.release_count %[[COUNTERS]][%[[LAST]]#1] to %[[LAST]]#2 :
+// TILED: tile.keep %[[PART]], %[[PARTS]][{{.*}}] transposed
 func.func @scaled(%q: !x, %k: !x, %v: !x, %g: !x) -> (!x, !x, !x) {
   %s = tile.dot %q, %k contract [1, 1] : !x, !x -> !scores
   %t = math.tanh %s : !scores
