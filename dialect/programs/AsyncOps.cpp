@@ -41,6 +41,10 @@ LogicalResult RolesOp::verify() {
       return emitOpError("has a role of ")
              << threads << " threads, which are neither one nor whole warps of "
              << "a warpgroup nor whole warpgroups";
+    if (threads >= kWarpgroup && all % kWarpgroup != 0)
+      return emitOpError("has a role of ")
+             << threads << " threads that begins with warp " << all / kWarp
+             << ", which is not the first one of a warpgroup";
     all += warps * kWarp;
   }
   auto program = (*this)->getParentOfType<ProgramOp>();
@@ -82,7 +86,11 @@ LogicalResult RolesOp::verify() {
 LogicalResult RolesOp::verifyRegions() {
   // The barriers of turns are those of one role.
   const auto count = llvm::count_if(getRoles(), [](Region &role) {
-    return role.walk([](TakeTurnOp) { return WalkResult::interrupt(); })
+    return role
+        .walk([](Operation *op) {
+          return isa<TakeTurnOp, PassTurnOp>(op) ? WalkResult::interrupt()
+                                                 : WalkResult::advance();
+        })
         .wasInterrupted();
   });
   if (count > 1)

@@ -112,8 +112,10 @@ std::vector<int64_t> getSourceRows(ArrayRef<int64_t> sizes,
 auto getRepeated(ArrayRef<int64_t> sizes, ArrayRef<int64_t> resultSizes,
                  int64_t rows) {
   const int64_t length = sizes.empty() ? 1 : sizes.back();
-  // A source that a kernel does not read may be of any length.
-  const int64_t repetitions = std::max<int64_t>(1, resultSizes.back() / length);
+  // A source that a kernel does not read may be of any length, and rows without
+  // elements are repeated as they are.
+  const int64_t repetitions =
+      length == 0 ? 1 : std::max<int64_t>(1, resultSizes.back() / length);
   return [=, sources = getSourceRows(sizes, resultSizes, rows)](
              int64_t row, int64_t column) {
     // The division is avoided where it can be: it takes longer than most of the

@@ -86,7 +86,7 @@ bool SharedShadow::isFenced(const Access &writer, const Engine &engine) const {
 }
 
 void SharedShadow::fenceProxies(unsigned thread) {
-  uint16_t &fence = fences[thread];
+  unsigned &fence = fences[thread];
   if (fence == 0)
     fence = clocks.addComponent();
   unsigned warp = thread / warpSize;

@@ -129,7 +129,7 @@ private:
   // Whether a thread has touched a piece.
   std::vector<uint8_t> isTouched;
   // The components of threads' fences; 0 for none, as that is a warp's.
-  std::vector<uint16_t> fences;
+  std::vector<unsigned> fences;
   // For each word, the thread whose copy is under way, plus 1; 0 for none.
   std::vector<uint16_t> copying;
 };

@@ -28,9 +28,10 @@ inline int32_t getMinBlocksPerMultiprocessor(const ScheduleFields &fields) {
   /// Threads of a multiprocessor that keep it busy while some of them wait.
   constexpr int64_t kThreadsToHide = 1024;
   // Blocks that load ahead have their next rows in registers, so all that are
-  // launched have to fit.
+  // launched have to fit. Stages of programs that are not persistent are
+  // refused once the schedule is complete.
   if (fields.getStages() > 1)
-    return fields.persistent;
+    return std::max<int64_t>(1, fields.persistent);
   if (fields.getBlocks() == 1)
     return 1;
   const int64_t blocks = std::max<int64_t>(1, kThreadsToHide / fields.threads);

@@ -134,6 +134,18 @@ tile.program @registers_of_a_shared_warpgroup(%n: index) attributes {dimensions 
 
 // -----
 
+tile.program @warpgroup_in_the_middle(%n: index) attributes {dimensions = ["n"],
+    programs = {n = 1 : i64}, schedule = #tile.launch<threads = 256>} {
+  // expected-error @below {{'tile.roles' op has a role of 128 threads that begins with warp 2, which is not the first one of a warpgroup}}
+  tile.roles warps [2, 4, 2] threads [1, 128, 1] {
+  }, {
+  }, {
+  }
+  tile.return
+}
+
+// -----
+
 tile.program @turns_of_two_roles(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
     schedule = #tile.launch<threads = 512>} {
   // expected-error @below {{'tile.roles' op has 2 roles whose warpgroups take turns, but a block has barriers for those of one}}
@@ -141,7 +153,6 @@ tile.program @turns_of_two_roles(%n: index) attributes {dimensions = ["n"], prog
     tile.take_turn
     tile.pass_turn
   }, {
-    tile.take_turn
     tile.pass_turn
   }
   tile.return

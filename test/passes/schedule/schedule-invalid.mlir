@@ -176,6 +176,16 @@ tile.kernel @stages_of_one_group(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
 
 // -----
 
+// The registers that programs leave each other are asked for ahead of this.
+// expected-error @below {{stages = 2> does not fit sm_90: a program that is not persistent has no rows to load ahead; leave out 'stages'}}
+tile.kernel @stages_of_a_reduction(%x: tensor<?x64xf32>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.rows<stages = 2>} {
+  %0 = tile.reduce add %x : tensor<?x64xf32> -> tensor<?x1xf32>
+  tile.return %0 : tensor<?x1xf32>
+}
+
+// -----
+
 // expected-error @below {{only programs that hold whole rows load the next ones ahead; leave out 'stages'}}
 tile.kernel @stages_of_a_loop(%x: tensor<?x4096xf32>) -> tensor<?x1xf32>
     attributes {schedule = #tile.rows<threads = 64, columns = 1024, persistent = 1, stages = 2>} {
