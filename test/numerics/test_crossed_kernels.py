@@ -36,7 +36,7 @@ def check_crossed(source, *arguments):
 of_all_sizes = pytest.mark.parametrize("size", [64, 128])
 
 
-@pytest.mark.long(every=5)
+@pytest.mark.long(every=9)
 @of_all_sizes
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_infinities_beyond_the_last_key(size):
     check(source, *arguments, *HOPPER)
 
 
-@pytest.mark.long(every=7)
+@pytest.mark.long(every=9)
 @pytest.mark.parametrize(
     "batch", [(1, 1, 1), (1, 2, 3), (3, 1, 2), (5, 1, 1), (2, 3, 1)]
 )
@@ -155,7 +155,7 @@ def test_formulas(size, options):
     check_crossed(source, *shapes((2, 71, size), (2, 139, size)))
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("place", ["--gap=3", "--offset=1"])
 @of_all_sizes
