@@ -149,6 +149,7 @@ public:
 private:
   void compute(StreamPipeline &pipeline);
   void multiplySteps(StreamPipeline &pipeline);
+  void buildUnlessZero(Value number, function_ref<void()> body);
   void leaveStepBefore(Value number, Value part);
   void addSteps(StreamPipeline &pipeline, SharedSums &shared);
   Value emitTurn(StreamPipeline &pipeline, SharedSums &shared);
@@ -231,10 +232,8 @@ void CrossedBuilder::compute(StreamPipeline &pipeline) {
 /// part of the step before, which it need not wait for.
 void CrossedBuilder::multiplySteps(StreamPipeline &pipeline) {
   Value tile = pipeline.awaitWhole(added->getWhole());
-  auto type = RankedTensorType::get(
-      {frame.extents.streamed, frame.extents.columns}, builder.getF32Type(),
-      tile::MmaAttr::get(builder.getContext(), plan.warps[Multiply]));
-  Value zeros = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
+  Value zeros = arith::ConstantOp::create(
+      builder, builder.getZeroAttr(added->getPartType()));
   const SmallVector<Value> last = pipeline.buildOverTile(
       {frame.constant(0), zeros}, [&](ValueRange before) -> SmallVector<Value> {
         Value number = before[0];
@@ -248,14 +247,22 @@ void CrossedBuilder::multiplySteps(StreamPipeline &pipeline) {
   leaveStepBefore(last[0], last[1]);
 }
 
-/// Leaves `part` of the step ahead of `number`, if there is one.
-void CrossedBuilder::leaveStepBefore(Value number, Value part) {
-  Value isAny = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, number,
-                                      frame.constant(0));
-  auto branch = scf::IfOp::create(builder, isAny);
+/// Builds `body` where `number` is not 0.
+void CrossedBuilder::buildUnlessZero(Value number, function_ref<void()> body) {
+  Value isOther = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne,
+                                        number, frame.constant(0));
+  auto branch = scf::IfOp::create(builder, isOther);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(branch.thenYield());
-  added->leave(part, arith::SubIOp::create(builder, number, frame.constant(1)));
+  body();
+}
+
+/// Leaves `part` of the step ahead of `number`, if there is one.
+void CrossedBuilder::leaveStepBefore(Value number, Value part) {
+  buildUnlessZero(number, [&] {
+    added->leave(part,
+                 arith::SubIOp::create(builder, number, frame.constant(1)));
+  });
 }
 
 /// Adds the parts of all steps to memory. A turn ends when what has been added
@@ -290,12 +297,9 @@ Value CrossedBuilder::emitTurn(StreamPipeline &pipeline, SharedSums &shared) {
 
 /// Waits for turn `turn` of a step. The first one of all need not.
 void CrossedBuilder::awaitTurn(SharedSums &shared, Value counter, Value turn) {
-  Value isLater = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, turn,
-                                        frame.constant(0));
-  auto branch = scf::IfOp::create(builder, isLater);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(branch.thenYield());
-  tile::AwaitCountOp::create(builder, shared.getCounters(), counter, turn);
+  buildUnlessZero(turn, [&] {
+    tile::AwaitCountOp::create(builder, shared.getCounters(), counter, turn);
+  });
 }
 
 /// Begins to add the part of step `number` to memory, or to store it, if it is
@@ -320,13 +324,10 @@ void CrossedBuilder::addStep(SharedSums &shared, Value number, Value turn) {
 /// none.
 void CrossedBuilder::passTurn(SharedSums &shared, ValueRange behind,
                               int64_t pending) {
-  Value isAny = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne,
-                                      behind[0], frame.constant(0));
-  auto branch = scf::IfOp::create(builder, isAny);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(branch.thenYield());
-  tile::ReleaseCountOp::create(builder, shared.getCounters(), behind[1],
-                               behind[2], pending);
+  buildUnlessZero(behind[0], [&] {
+    tile::ReleaseCountOp::create(builder, shared.getCounters(), behind[1],
+                                 behind[2], pending);
+  });
 }
 
 tile::ProgramOp bastile::buildCrossedProgram(const CrossedKernels &crossed,

@@ -55,9 +55,8 @@ Value Role::getWarp(OpBuilder &builder, Location loc) const {
 }
 
 Value Role::getWarpgroup(OpBuilder &builder, Location loc) const {
-  return arith::DivUIOp::create(
-      builder, loc, getWarp(builder, loc),
-      constantIndex(builder, loc, kWarpgroup / kWarp));
+  return arith::DivUIOp::create(builder, loc, getWarp(builder, loc),
+                                constantIndex(builder, loc, kWarpsOfWarpgroup));
 }
 
 void Role::synchronize(OpBuilder &builder, Location loc) const {
@@ -118,12 +117,10 @@ public:
   void run() {
     thread = getThreadId(builder, loc);
     warp = getWarpId(builder, loc);
-    const size_t count = op.getRoles().size();
-    if (!op.getRegisters()) {
-      lower(/*number=*/0, count, /*firstWarp=*/0);
-    } else {
+    if (op.getRegisters())
       lowerWarpgroups(/*number=*/0, /*firstWarp=*/0);
-    }
+    else
+      lower(/*number=*/0, op.getRoles().size(), /*firstWarp=*/0);
     op.erase();
   }
 
@@ -151,7 +148,7 @@ private:
     int64_t end = firstWarp;
     do
       end += op.getWarps()[next++];
-    while (end % (kWarpgroup / kWarp) != 0);
+    while (end % kWarpsOfWarpgroup != 0);
     auto lowerFirst = [&] {
       setRegisters(number);
       lower(number, next, firstWarp);
@@ -171,8 +168,6 @@ private:
   }
 
   void setRegisters(size_t number) {
-    if (!op.getRegisters())
-      return;
     // A block begins with as many registers for each thread as fit, beside
     // other blocks of the multiprocessor.
     int64_t threads = 0;

@@ -14,8 +14,6 @@
 using namespace mlir;
 using namespace bastile;
 
-static constexpr int64_t kMultiplierWarps = kWarpgroup / kWarp;
-
 int64_t AddedSums::Slots::getBytes(const Extents &extents,
                                    int64_t elementBytes) const {
   constexpr int64_t sumBytes = 4;
@@ -45,8 +43,8 @@ AddedSums::AddedSums(ProgramFrame &frame, tile::DotOp sharing, unsigned whole,
                     offset);
   factorFull = factorRing.makeBarriers(warps);
   if (hasMultiplier())
-    factorEmpty = factorRing.makeBarriers(kMultiplierWarps);
-  partFull = partRing.makeBarriers(hasMultiplier() ? kMultiplierWarps : warps);
+    factorEmpty = factorRing.makeBarriers(kWarpsOfWarpgroup);
+  partFull = partRing.makeBarriers(hasMultiplier() ? kWarpsOfWarpgroup : warps);
   partEmpty = partRing.makeBarriers(/*arrivals=*/1);
 }
 
@@ -68,6 +66,16 @@ void AddedSums::give(Value left, Value number) {
                          /*warps=*/true);
 }
 
+RankedTensorType AddedSums::getPartType() const {
+  Type element = builder.getF32Type();
+  if (hasMultiplier())
+    return RankedTensorType::get(
+        {extents.streamed, extents.columns}, element,
+        tile::MmaAttr::get(builder.getContext(), kWarpsOfWarpgroup));
+  return RankedTensorType::get({extents.columns, extents.streamed}, element,
+                               frame.layout);
+}
+
 Value AddedSums::multiply(Value tile, Value number) {
   Value slot = factorRing.getSlot(number);
   auto all = cast<MemRefType>(factors.getType());
@@ -78,18 +86,12 @@ Value AddedSums::multiply(Value tile, Value number) {
                             factorRing.getParity(number, /*ahead=*/0), factors)
           .getTiles()
           .front();
-  SmallVector<int64_t> shape{extents.columns, extents.streamed};
-  Attribute layout = frame.layout;
   Value left = tile, right = factor;
-  if (hasMultiplier()) {
-    std::swap(shape[0], shape[1]);
+  if (hasMultiplier())
     std::swap(left, right);
-    layout = tile::MmaAttr::get(builder.getContext(), kMultiplierWarps);
-  }
-  auto part = RankedTensorType::get(shape, builder.getF32Type(), layout);
   return tile::DotOp::create(
-      builder, tile::PendingType::get(builder.getContext(), part), left, right,
-      /*accumulator=*/Value(), ArrayRef<int64_t>{0, 0});
+      builder, tile::PendingType::get(builder.getContext(), getPartType()),
+      left, right, /*accumulator=*/Value(), ArrayRef<int64_t>{0, 0});
 }
 
 void AddedSums::leave(Value part, Value number) {

@@ -59,6 +59,9 @@ public:
   bool takes(tile::DotOp dot) const { return dot == sharing; }
   unsigned getWhole() const { return whole; }
 
+  /// The tile that the product of a step is: a part, or its transpose.
+  mlir::RankedTensorType getPartType() const;
+
   /// In the warpgroups, gives the factor `left` of step `number`.
   void give(mlir::Value left, mlir::Value number);
   /// Begins to multiply the factor of step `number` by `tile`, once all of it

@@ -321,12 +321,13 @@ SmallVector<Value> StreamPipeline::buildUnlessEmpty(
 SmallVector<Value> StreamPipeline::computeSteps(StreamSums &streamSums,
                                                 ValueRange initial) {
   const StepRange range = emitRange();
-  if (!endsSteps() && !added)
-    return computeStepsAhead(streamSums, range, initial);
-  if (!endsSteps())
-    return buildUnlessEmpty(range, initial, [&] {
+  if (!endsSteps()) {
+    auto computeAhead = [&] {
       return computeStepsAhead(streamSums, range, initial);
-    });
+    };
+    return added ? buildUnlessEmpty(range, initial, computeAhead)
+                 : computeAhead();
+  }
   return buildOverSteps(range, initial, [&](ValueRange before) {
     loadNumbersOfRows();
     awaitStep(before.back());

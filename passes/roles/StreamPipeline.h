@@ -119,7 +119,7 @@ private:
   /// anyway.
   bool takesTurns() const {
     return frame.schedule.getDotWarps() > 4 &&
-           !(added && !added->hasMultiplier());
+           (!added || added->hasMultiplier());
   }
   /// Whether the products of a step end before the next one begins.
   bool endsSteps() const { return frame.schedule.getSteps() == 1; }
