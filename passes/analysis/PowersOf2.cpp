@@ -72,12 +72,37 @@ static bool hidesError(OpOperand &use) {
   return user->hasTrait<OpTrait::IsTerminator>() && isApproximateResult(use);
 }
 
-static bool isRoundedBehind(Value power) {
+/// Whether scores `x` are those of 16-bit factors, with a cap or without one.
+static bool areNarrowScores(Value x) {
+  Operation *op = getShownOfAll(x).getDefiningOp();
+  auto skipScale = [](Operation *op) {
+    std::optional<std::pair<Value, double>> scaled = getScaled(op);
+    return scaled ? scaled->first.getDefiningOp() : op;
+  };
+  op = skipScale(op);
+  if (auto cap = dyn_cast_or_null<math::TanhOp>(op))
+    op = skipScale(cap.getOperand().getDefiningOp());
+  auto dot = dyn_cast_or_null<tile::DotOp>(op);
+  return dot && isNarrowFloat(dot.getFactorType());
+}
+
+/// Whether `value` is a number of each row, as sums are.
+static bool isNumberOfRow(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() > 0 && type.getShape().back() == 1;
+}
+
+/// Whether all that is computed of `power`, one of scores `x`, hides its error.
+/// A number of each row need not where the factors of the scores have 16 bits.
+static bool isRoundedBehind(Value power, Value x) {
+  const bool isNarrow = areNarrowScores(x);
   llvm::SetVector<Value> reached;
   reached.insert(power);
   for (size_t next = 0; next < reached.size(); ++next)
     for (OpOperand &use : reached[next].getUses()) {
-      if (hidesError(use))
+      if (hidesError(use) ||
+          (isNarrow && use.getOwner()->hasTrait<OpTrait::IsTerminator>() &&
+           isNumberOfRow(use.get())))
         continue;
       // Products of wide factors do not hide it, and stores end the kernel.
       if (isa<tile::DotOp>(use.getOwner()) ||
@@ -108,7 +133,7 @@ std::optional<PowerOf2> bastile::findRoundedPower(math::ExpOp exp) {
   auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
   Value statistic = getSubtracted(difference);
   if (!statistic || !getElementTypeOrSelf(exp.getType()).isF32() ||
-      !isRoundedBehind(exp.getResult()))
+      !isRoundedBehind(exp.getResult(), difference.getLhs()))
     return std::nullopt;
   return PowerOf2{difference.getLhs(), statistic};
 }

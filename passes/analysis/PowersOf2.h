@@ -17,7 +17,10 @@
 // is as large as that of rounding x, and the larger m is, the larger it is. So
 // scores must be computed of factors, not be read or be a constant, such as the
 // lowest number of float32 that fills a row, except for minus infinity; and
-// what is computed of the power must be rounded to 16 bits.
+// what is computed of the power must be rounded to 16 bits. Where the factors
+// have 16 bits, a number of each row, such as a sum that is saved for a
+// backward, may also stay as it is: next to the error of rounded factors, that
+// of the powers is small.
 //
 //===----------------------------------------------------------------------===//
 

@@ -203,8 +203,10 @@ Value SpaceEmitter::emitPower(Value x, Value exponent) {
         /*like=*/Value());
   Value factor = createSplat(builder, builder.getLoc(), scores.getType(),
                              powersOf2.getScale(x) * llvm::numbers::log2e);
+  // Whatever reads the power hides its error (PowersOf2.h).
   return math::Exp2Op::create(
-      builder, math::FmaOp::create(builder, scores, factor, less));
+      builder, math::FmaOp::create(builder, scores, factor, less),
+      arith::FastMathFlags::afn);
 }
 
 /// Compares positions only where the mask hides some element of the tile.

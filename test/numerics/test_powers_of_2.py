@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import floats
-from runner import HOPPER, run_backward, target, tensor
+from runner import HOPPER, run, run_backward, target, tensor
 
 AMPERE = ("--emulate", "--target=sm_80") if target() == "host" else ()
 QUERIES, KEYS, SIZE = 20, 70, 64
@@ -179,3 +179,34 @@ def test_lowest_scores():
     expected = gradients(q, k, v, upstream, 0.5, x)
     source = attention(0.5, BIASED, biased=True)
     check(source, operands, expected, 6e-3, *AMPERE, bias=bias)
+
+
+SUMS = f"""
+func.func @f(%q: {tensor((None, SIZE), "bf16")}, %k: {tensor((None, SIZE), "bf16")},
+             %v: {tensor((None, SIZE), "bf16")}) -> ({tensor((None, SIZE), "bf16")}, {R}) {{
+  %x = tile.dot %q, %k contract [1, 1]
+      : {tensor((None, SIZE), "bf16")}, {tensor((None, SIZE), "bf16")} -> {S}
+  %m = tile.reduce max %x : {S} -> {R}
+  %ms = tile.broadcast %m like %x : {R}, {S} -> {S}
+  %d = arith.subf %x, %ms : {S}
+  %e = math.exp %d : {S}
+  %sum = tile.reduce add %e : {S} -> {R}
+  %o = tile.dot %e, %v contract [1, 0] : {S}, {tensor((None, SIZE), "bf16")}
+      -> {tensor((None, SIZE), "f32")}
+  %t = arith.truncf %o : {tensor((None, SIZE), "f32")} to {tensor((None, SIZE), "bf16")}
+  return %t, %sum : {tensor((None, SIZE), "bf16")}, {R}
+}}
+"""
+
+
+@pytest.mark.parametrize("level", [0, -3000])
+def test_wide_sums(level):
+    """Sums of powers that are results as they are: their error is that of rounding
+    scores, whose sums are rounded a few times to 2^-24 of them."""
+    q, k, v, _ = rounded("bf16", numbers(11, 4, level))
+    inputs = {name: ("bf16", x) for name, x in zip(NAMES, (q, k, v))}
+    _, sums = run(SUMS, inputs, ["bf16", "f32"], *HOPPER)
+    x = q @ k.T
+    expected = np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)
+    error = np.abs(sums.astype(np.float64) / expected - 1).max()
+    assert error <= 2.0**-20 * max(1, abs(level))

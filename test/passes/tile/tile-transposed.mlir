@@ -31,7 +31,7 @@
 // HOST: %[[P:.*]] = math.exp
 // GPU: %[[LESS:.*]] = tile.broadcast %[[MINUS]]
 // GPU: %[[X:.*]] = math.fma %{{.*}}, %{{.*}}, %[[LESS]]
-// GPU: %[[P:.*]] = math.exp2 %[[X]] :
+// GPU: %[[P:.*]] = math.exp2 %[[X]] fastmath<afn> :
 // GPU: tile.dot {{.*}} -> tensor<128x64xf32
 // HOST: tile.load_dot %{{.*}} contract [1, 0]
 func.func @gradients(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64xbf16>, %dy: tensor<?x64xbf16>, %lse: tensor<?x1xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>) {
