@@ -136,16 +136,6 @@ Value FactorPipeline::computeInPlace(Value at) {
   return next;
 }
 
-/// Has `sum` computed before the next wait at a barrier, which returns at once
-/// where its stage is full already. Compilers move no additions behind both:
-/// behind the next products, what is added would need registers of its own.
-static Value keepInFront(ImplicitLocOpBuilder &builder, Value sum) {
-  return tile::WaitDotsOp::create(builder, TypeRange(sum.getType()),
-                                  builder.getI64IntegerAttr(0), ValueRange(),
-                                  sum)
-      .getResult(0);
-}
-
 /// Adds the products of each step to the sums, some columns after the others:
 /// beside all sums, registers hold the products of one part. While a warpgroup
 /// adds, the tensor cores multiply for another one.
@@ -177,6 +167,9 @@ Value FactorPipeline::computeInSteps(Value at) {
           stages.release(number);
         Value sum =
             arith::AddFOp::create(builder, before[after.size()], product);
+        // The next wait at a barrier returns at once where its stage is full
+        // already. Compilers move no additions behind both: behind the next
+        // products, what is added would need registers of its own.
         after.push_back(isLast ? sum : keepInFront(builder, sum));
       }
     after.push_back(arith::AddIOp::create(builder, number, frame.constant(1)));

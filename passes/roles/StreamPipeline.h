@@ -104,6 +104,7 @@ private:
   llvm::SmallVector<mlir::Value>
   computeFactors(StreamSums &streamSums, mlir::ValueRange before,
                  llvm::ArrayRef<mlir::Value> products);
+  mlir::Value waitForProduct(mlir::Value pending, mlir::ValueRange done);
   llvm::SmallVector<mlir::Value> computeSteps(StreamSums &streamSums,
                                               mlir::ValueRange initial);
   llvm::SmallVector<mlir::Value>

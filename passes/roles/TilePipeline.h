@@ -22,6 +22,16 @@ inline mlir::Value waitForSum(mlir::ImplicitLocOpBuilder &builder,
       .getResult(0);
 }
 
+/// Has `tile` computed ahead of the branches and waits that follow, where all
+/// products but the last `pending` ones have ended.
+inline mlir::Value keepInFront(mlir::ImplicitLocOpBuilder &builder,
+                               mlir::Value tile, int64_t pending = 0) {
+  return tile::WaitDotsOp::create(builder, mlir::TypeRange(tile.getType()),
+                                  builder.getI64IntegerAttr(pending),
+                                  mlir::ValueRange(), tile)
+      .getResult(0);
+}
+
 /// What the roles of a program do for one tile: one copies factors through
 /// shared memory, the other computes the sums of the tile of them. Both begin
 /// with the number of steps along k that the tiles before have taken, and

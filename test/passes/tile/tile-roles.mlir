@@ -110,9 +110,10 @@ func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512
 // for a tile, those of the next tile ahead of time, and both right factors have
 // stages of their own. Three warpgroups
 // have 64 rows each. Behind the first step, inner products run ahead of the
-// products of the step before, which are there once the powers are, and ahead of
-// their rounding. Those of the last step stand behind the loop. A warpgroup has
-// waited for what both kinds of products read when its turn comes.
+// products of the step before, which are there once the maximum is, and ahead of
+// the powers. Those of the last step stand behind the loop. A warpgroup has
+// waited for what inner products read when its turn comes, and waits for what the
+// others do once these have begun.
 // CHECK-LABEL: tile.program @attention_kernel(
 // CHECK-SAME:      schedule = #tile.matmul<rows = 192, columns = 64, depth = 128, threads = 512, vector = 2, stages = 3, roles = 2, cluster = 1>
 // CHECK:         %[[Q:.*]] = tile.buffer {offset = 0 : i64} : memref<2x192x64xbf16
@@ -130,20 +131,19 @@ func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512
 // CHECK:             %[[FIRST:.*]] = math.exp2 {{.*}} : tensor<192x128xf32
 // CHECK:             %[[FACTOR:.*]] = arith.truncf %[[FIRST]]
 // CHECK:           %[[SUMS:.*]]:5 = scf.for {{.*}} = %[[FACTOR]]
-// CHECK:             %[[VALUES:.*]] = tile.await {{.*}} of %[[V]]
 // CHECK:             %[[KEYS:.*]] = tile.await {{.*}} of %[[K]]
 // CHECK:             tile.take_turn
 // CHECK:             %[[S:.*]] = tile.dot %[[ROWS]], %[[KEYS]] contract [1, 1]
+// CHECK:             %[[VALUES:.*]] = tile.await {{.*}} of %[[V]]
 // CHECK:             %[[O:.*]] = tile.dot %{{.*}}, %[[VALUES]], %{{.*}} contract [1, 0]
 // CHECK:             tile.pass_turn
 // CHECK:             tile.wait_dots 1 of %[[S]]
 // CHECK:             tile.arrive
-// CHECK:             tile.reduce max
+// CHECK:             %[[MOST:.*]] = arith.maximumf {{.*}} : tensor<192x1xf32
 // CHECK:             %[[P:.*]] = math.exp2 {{.*}} : tensor<192x128xf32
-// CHECK:             %[[TOTAL:.*]] = arith.addf {{.*}} : tensor<192x8xf32
-// CHECK:             %[[READY:.*]]:4 = tile.wait_dots 0 of %[[O]] after %[[P]], %{{.*}}, %[[TOTAL]]
+// CHECK:             %[[READY:.*]]:2 = tile.wait_dots 0 of %[[O]] after %[[MOST]]
+// CHECK:             arith.truncf %[[P]]
 // CHECK:             arith.mulf %[[READY]]#0
-// CHECK:             arith.truncf %[[READY]]#1
 // CHECK:             tile.arrive
 // CHECK:           %[[VALUES:.*]] = tile.await {{.*}} of %[[V]]
 // CHECK:           tile.dot %[[SUMS]]#3, %[[VALUES]], %{{.*}} contract [1, 0]
@@ -198,10 +198,10 @@ func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tenso
 // CHECK:             %[[DK:.*]] = tile.dot %{{.*}}, %[[LAST]]#0, %{{.*}} contract [1, 0]
 // CHECK:             tile.wait_dots 3 of %[[S]]
 // CHECK:             math.exp2
-// CHECK:             tile.wait_dots 1 of %[[DV]] after
+// CHECK:             tile.wait_dots 1 of %[[DV]]
 // CHECK:             tile.wait_dots 1 of %[[DP]]
 // CHECK-NOT:         tile.arrive
-// CHECK:             tile.wait_dots 0 of %[[DK]] after
+// CHECK:             tile.wait_dots 0 of %[[DK]]
 // CHECK:             tile.arrive
 // What boxes do not take, threads copy.
 // CHECK-LABEL: tile.program @gradients_kernel_unaligned(
