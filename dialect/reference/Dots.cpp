@@ -90,37 +90,42 @@ SmallVector<int64_t> getDotSizes(tile::DotOp op, const Array &a,
   return sizes;
 }
 
-/// `number` as a kernel multiplies or adds it: rounded to a type whose unit
-/// roundoff is `unit`.
-Number roundTo(const Number &number, double unit) {
+/// By how much rounding changes a number: by its size times `unit` or, if that
+/// is less, by `least`, as subnormal numbers lie equally far apart. Without a
+/// unit, nothing is rounded.
+struct Rounding {
+  double unit = 0, least = 0;
+};
+
+/// `number` as a kernel multiplies or adds it.
+Number roundTo(const Number &number, const Rounding &rounding) {
   Number rounded = number;
-  if (unit == 0)
-    return rounded;
-  rounded.error += unit * std::fabs(number.value);
+  const bool isZero = number.value == 0 && number.error == 0;
+  if (rounding.unit != 0 && !isZero)
+    rounded.error +=
+        std::max(rounding.unit * std::fabs(number.value), rounding.least);
   return rounded;
 }
 
-/// The unit roundoff of operands of `type`, 0 if their gradients are not
-/// rounded. Those of floats of 8 bits have bfloat16 for it.
-double getFactorUnit(Type type) {
+/// How operands of `type` are rounded, if their gradients are. Those of floats
+/// of 8 bits are bfloat16, whose subnormal numbers are those of float32.
+Rounding getFactorRounding(Type type) {
   if (type.isF32() || type.isF64())
-    return 0;
-  return type.isF16() ? 0x1p-11 : 0x1p-8;
+    return {};
+  return type.isF16() ? Rounding{0x1p-11, 0x1p-25} : Rounding{0x1p-8, 0};
 }
 
-/// What a product of factors of `type` may be off by, relative to its size,
-/// where tensor cores add it to others: those of Hopper keep about 14 bits of
-/// products of 8-bit floats.
-double getProductUnit(Type type) {
-  return type.getIntOrFloatBitWidth() == 8 ? 0x1p-12 : 0;
+/// What a product of factors of `type` may be off by where tensor cores add it
+/// to others: those of Hopper keep about 14 bits of products of 8-bit floats.
+Rounding getProductRounding(Type type) {
+  return {type.getIntOrFloatBitWidth() == 8 ? 0x1p-12 : 0, 0};
 }
 
-/// The unit roundoff of the type to which `op` rounds its operand `index`, 0 if
-/// it multiplies the operand as it is.
-double getOwnUnit(tile::DotOp op, unsigned index) {
+/// How `op` rounds its operand `index`, if it does not multiply it as it is.
+Rounding getOwnRounding(tile::DotOp op, unsigned index) {
   Type own = getElementTypeOrSelf(op.getOperand(index).getType());
   Type type = op.getFactorType(index);
-  return own == type ? 0 : getFactorUnit(type);
+  return own == type ? Rounding() : getFactorRounding(type);
 }
 
 } // namespace
@@ -129,13 +134,13 @@ Array bastile::reference::multiply(tile::DotOp op, const Array &a,
                                    const Array &b) {
   Array result(getElementTypeOrSelf(op.getType()), getDotSizes(op, a, b));
   std::vector<Sum> sums(result.count());
-  const double unitA = getOwnUnit(op, 0), unitB = getOwnUnit(op, 1);
-  const double unit = getProductUnit(op.getFactorType());
+  const Rounding ofA = getOwnRounding(op, 0), ofB = getOwnRounding(op, 1);
+  const Rounding ofProduct = getProductRounding(op.getFactorType());
   forEachProduct(op, a.sizes(), b.sizes(), result.sizes(),
                  [&](int64_t i, int64_t j, int64_t to) {
-                   sums[to].add(roundTo(roundTo(a.number(i), unitA) *
-                                            roundTo(b.number(j), unitB),
-                                        unit));
+                   sums[to].add(roundTo(roundTo(a.number(i), ofA) *
+                                            roundTo(b.number(j), ofB),
+                                        ofProduct));
                  });
   for (auto [index, total] : llvm::enumerate(sums))
     result.set(static_cast<int64_t>(index), total.get());
@@ -147,14 +152,14 @@ Array bastile::reference::propagateDot(tile::DotOp op, unsigned index,
                                        const Array &b) {
   const Array &own = index == 0 ? a : b, &other = index == 0 ? b : a;
   Array result(getGradientType(own.elementType()), own.sizes());
-  const double unit = getFactorUnit(op.getFactorType());
-  const double otherUnit = getOwnUnit(op, 1 - index);
+  const Rounding ofGradient = getFactorRounding(op.getFactorType());
+  const Rounding ofOther = getOwnRounding(op, 1 - index);
   std::vector<Sum> sums(result.count());
   forEachProduct(op, a.sizes(), b.sizes(), gradient.sizes(),
                  [&](int64_t i, int64_t j, int64_t to) {
                    sums[index == 0 ? i : j].add(
-                       roundTo(gradient.number(to), unit) *
-                       roundTo(other.number(index == 0 ? j : i), otherUnit));
+                       roundTo(gradient.number(to), ofGradient) *
+                       roundTo(other.number(index == 0 ? j : i), ofOther));
                  });
   for (auto [position, total] : llvm::enumerate(sums))
     result.set(static_cast<int64_t>(position), total.get());
