@@ -403,8 +403,12 @@ Value StreamSums::finishFollowing(const FollowingSum &sum, Value total,
             arith::SubFOp::create(
                 builder, reference,
                 createExponentOf2(builder, builder.getLoc(), subtracted))));
+  // No term is divided where there are no columns: the sum stays 0.
   if (sum.divisor)
-    factor = arith::DivFOp::create(builder, factor, emitter.emit(sum.divisor));
+    factor = arith::DivFOp::create(
+        builder, factor,
+        arith::SelectOp::create(builder, isEmpty, splat(type, 1),
+                                emitter.emit(sum.divisor)));
   if (!sum.divisor || !count || sum.dividesZeros)
     return scale(total, factor);
   // A row without terms has no quotient either.
