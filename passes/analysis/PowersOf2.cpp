@@ -72,17 +72,18 @@ static bool hidesError(OpOperand &use) {
   return user->hasTrait<OpTrait::IsTerminator>() && isApproximateResult(use);
 }
 
+/// The y of a product c y of a number c; `x` itself if it is none.
+static Value getWithoutScale(Value x) {
+  std::optional<std::pair<Value, double>> scaled = getScaled(x.getDefiningOp());
+  return scaled ? scaled->first : x;
+}
+
 /// Whether scores `x` are those of 16-bit factors, with a cap or without one.
 static bool areNarrowScores(Value x) {
-  Operation *op = getShownOfAll(x).getDefiningOp();
-  auto skipScale = [](Operation *op) {
-    std::optional<std::pair<Value, double>> scaled = getScaled(op);
-    return scaled ? scaled->first.getDefiningOp() : op;
-  };
-  op = skipScale(op);
-  if (auto cap = dyn_cast_or_null<math::TanhOp>(op))
-    op = skipScale(cap.getOperand().getDefiningOp());
-  auto dot = dyn_cast_or_null<tile::DotOp>(op);
+  Value scores = getWithoutScale(getShownOfAll(x));
+  if (auto cap = scores.getDefiningOp<math::TanhOp>())
+    scores = getWithoutScale(cap.getOperand());
+  auto dot = scores.getDefiningOp<tile::DotOp>();
   return dot && isNarrowFloat(dot.getFactorType());
 }
 

@@ -74,7 +74,7 @@ private:
 bool areScores(mlir::Value x);
 
 /// exp(x - m) of any x, if `exp` is one of which all that is computed is
-/// rounded to 16 bits.
+/// rounded to 16 bits, or a number of each row where the factors of x have 16.
 std::optional<PowerOf2> findRoundedPower(mlir::math::ExpOp exp);
 /// The same, of scores x, or of what is relative to a maximum already, where m
 /// is the logarithm of a sum (ProductSums.h).

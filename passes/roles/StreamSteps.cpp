@@ -181,10 +181,6 @@ Value StreamPipeline::waitForProduct(Value pending, ValueRange done) {
       if (reduce.getKind() == tile::ReduceKind::Max)
         maxima.push_back(tile);
     }
-  ValueRange after = maxima.empty() ? all : maxima;
-  SmallVector<Type> types{cast<tile::PendingType>(pending.getType()).getTile()};
-  llvm::append_range(types, after.getTypes());
-  return tile::WaitDotsOp::create(
-             builder, types, static_cast<int64_t>(--running), pending, after)
-      .getResult(0);
+  return waitForSum(builder, pending, static_cast<int64_t>(--running),
+                    maxima.empty() ? all : maxima);
 }

@@ -12,13 +12,15 @@
 namespace bastile {
 
 /// Waits for `sum`, of products that are on their way, and so for all products
-/// but the last `pending` ones.
+/// but the last `pending` ones, once the tiles of `after` are there.
 inline mlir::Value waitForSum(mlir::ImplicitLocOpBuilder &builder,
-                              mlir::Value sum, int64_t pending = 0) {
-  auto type = mlir::cast<tile::PendingType>(sum.getType());
-  return tile::WaitDotsOp::create(builder, mlir::TypeRange(type.getTile()),
-                                  builder.getI64IntegerAttr(pending), sum,
-                                  mlir::ValueRange())
+                              mlir::Value sum, int64_t pending = 0,
+                              mlir::ValueRange after = {}) {
+  mlir::SmallVector<mlir::Type> types{
+      mlir::cast<tile::PendingType>(sum.getType()).getTile()};
+  llvm::append_range(types, after.getTypes());
+  return tile::WaitDotsOp::create(
+             builder, types, builder.getI64IntegerAttr(pending), sum, after)
       .getResult(0);
 }
 

@@ -181,20 +181,18 @@ def test_lowest_scores():
     check(source, operands, expected, 6e-3, *AMPERE, bias=bias)
 
 
+ROWS, WIDE = tensor((None, SIZE), "bf16"), tensor((None, SIZE), "f32")
 SUMS = f"""
-func.func @f(%q: {tensor((None, SIZE), "bf16")}, %k: {tensor((None, SIZE), "bf16")},
-             %v: {tensor((None, SIZE), "bf16")}) -> ({tensor((None, SIZE), "bf16")}, {R}) {{
-  %x = tile.dot %q, %k contract [1, 1]
-      : {tensor((None, SIZE), "bf16")}, {tensor((None, SIZE), "bf16")} -> {S}
+func.func @f(%q: {ROWS}, %k: {ROWS}, %v: {ROWS}) -> ({ROWS}, {R}) {{
+  %x = tile.dot %q, %k contract [1, 1] : {ROWS}, {ROWS} -> {S}
   %m = tile.reduce max %x : {S} -> {R}
   %ms = tile.broadcast %m like %x : {R}, {S} -> {S}
   %d = arith.subf %x, %ms : {S}
   %e = math.exp %d : {S}
   %sum = tile.reduce add %e : {S} -> {R}
-  %o = tile.dot %e, %v contract [1, 0] : {S}, {tensor((None, SIZE), "bf16")}
-      -> {tensor((None, SIZE), "f32")}
-  %t = arith.truncf %o : {tensor((None, SIZE), "f32")} to {tensor((None, SIZE), "bf16")}
-  return %t, %sum : {tensor((None, SIZE), "bf16")}, {R}
+  %o = tile.dot %e, %v contract [1, 0] : {S}, {ROWS} -> {WIDE}
+  %t = arith.truncf %o : {WIDE} to {ROWS}
+  return %t, %sum : {ROWS}, {R}
 }}
 """
 
